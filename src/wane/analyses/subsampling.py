@@ -1,0 +1,65 @@
+"""Baselines for random batches: compose the sampled steps numerically, as if all were seen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wane.describe.descent import NoisyDescent
+from wane.describe.threat import Adjacency
+from wane.guarantees import NumericalDP, Pair, SampledGaussianStep
+from wane.theory import conditions as given
+from wane.theory.theorem import Citation, analysis
+
+
+@analysis(
+    of=NoisyDescent,
+    source=Citation("wane", "docs/proofs/sampled-steps.md, Lemma R"),
+    assumes=(
+        given.bounded_gradient,
+        given.poisson_batches,
+        given.noisy,
+        given.few_noise_levels,
+    ),
+)
+def poisson_composition(run: NoisyDescent) -> NumericalDP:
+    """Every step is a Poisson-sampled Gaussian mechanism; their privacy losses are convolved.
+
+    Claim.  Replace-one: the pair (1-q) N(0,1) + q N(-+mu,1), mu = C/(b s), is the worst one.
+    Zero-out and add-remove: (1-q) N(0,1) + q N(mu,1) against N(0,1), in both directions.
+    """
+    pair = Pair.REPLACE if run.adjacency is Adjacency.REPLACE_ONE else Pair.ADD_OR_REMOVE
+    return _sampled(run, 1.0, pair)
+
+
+@analysis(
+    of=NoisyDescent,
+    source=Citation("wane", "docs/proofs/sampled-steps.md, fixed size"),
+    assumes=(
+        given.bounded_gradient,
+        given.fixed_size_batches,
+        given.size_is_public,
+        given.noisy,
+        given.few_noise_levels,
+    ),
+)
+def fixed_size_composition(run: NoisyDescent) -> NumericalDP:
+    """Every step is a fixed-size sampled Gaussian mechanism; their privacy losses are convolved.
+
+    Claim.  The record takes another's place in the batch, which moves the sum by up to 2C in either
+    run: the replace pair of Poisson sampling at shift 2C/(b s).
+    """
+    return _sampled(run, 2.0, Pair.REPLACE)
+
+
+def _sampled(run: NoisyDescent, records_moved: float, pair: Pair) -> NumericalDP:
+    assert run.objective.gradient_bound is not None
+    data = ~run.plan.cool_down
+    shift = records_moved * run.objective.gradient_bound / run.batch_size
+    mus = np.nextafter(shift / run.gradient_noise_stds[data], np.inf)
+    rate = run.batch_size / run.records
+    counts: dict[float, int] = {}
+    for mu, count in zip(mus.tolist(), run.plan.repeat[data].tolist(), strict=True):
+        counts[mu] = counts.get(mu, 0) + count
+    return NumericalDP(
+        tuple((SampledGaussianStep(mu, rate, pair), count) for mu, count in counts.items())
+    )

@@ -1,0 +1,139 @@
+"""A certificate: one description, and every theorem's answer to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from wane.describe import NoisyDescent, check
+from wane.errors import InvalidDescription, NoTheoremApplies
+from wane.guarantees import GaussianDP, Guarantee
+from wane.numerics.display import round_up_to
+from wane.theory import Applies, DoesNotApply, Verdict
+
+DEFAULT_DELTA = 1e-5
+"""Where a best theorem must be named and nobody said at which delta."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What can be claimed about a run, and on what grounds.
+
+    All bounds are valid at once, so each question is answered by the smallest.
+    """
+
+    run: NoisyDescent
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def applicable(self) -> tuple[Applies, ...]:
+        """The theorems whose hypotheses all hold."""
+        return tuple(v for v in self.verdicts if isinstance(v, Applies))
+
+    @property
+    def obstacles(self) -> tuple[DoesNotApply, ...]:
+        """The theorems that do not apply, with what stands in their way."""
+        return tuple(v for v in self.verdicts if isinstance(v, DoesNotApply))
+
+    def best(self, delta: float = DEFAULT_DELTA) -> Applies:
+        """Return the theorem with the smallest epsilon at `delta`; the first of equals."""
+        check.real("delta", delta, least=0.0, most=1.0)
+        return self._least(lambda g: g.epsilon(delta))
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest certified epsilon at `delta`, never rounded down."""
+        return self.best(delta).guarantee.epsilon(delta)
+
+    def delta(self, epsilon: float) -> float:
+        """Return the smallest certified delta at `epsilon`, never rounded down."""
+        check.real("epsilon", epsilon, least=0.0)
+        return self._least(lambda g: g.delta(epsilon)).guarantee.delta(epsilon)
+
+    @property
+    def mu(self) -> float | None:
+        """The Gaussian-DP parameter, or None if the best guarantee is not a Gaussian one."""
+        return gaussian_mu_of(self.best().guarantee)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The best guarantee at the default delta, ready to be composed."""
+        return self.best().guarantee
+
+    def true_positive_rate(self, false_positive_rate: float) -> float:
+        """Return a bound on an attacker's true-positive rate at this false-positive rate."""
+        return min(v.guarantee.true_positive_rate(false_positive_rate) for v in self._required)
+
+    def group(self, size: int) -> Guarantee:
+        """Return the guarantee for any `size` records at once."""
+        return self.guarantee.group(size)
+
+    def compose(self, *others: Certificate) -> Guarantee:
+        """Return the guarantee of releasing this run and the others, on the same records."""
+        for other in others:
+            if other.run.adjacency is not self.run.adjacency:
+                raise InvalidDescription(
+                    f"adjacency must be the same to compose, got {self.run.adjacency.value} and "
+                    f"{other.run.adjacency.value}; certify both under one."
+                )
+        return self.guarantee.compose(*(other.guarantee for other in others))
+
+    def explain(self, delta: float = DEFAULT_DELTA) -> str:
+        """Return every theorem's answer as text."""
+        lines = [f"{_summary(self.run)}"]
+        for verdict in self.verdicts:
+            lines += _explained(verdict, delta)
+        if not self.applicable:
+            lines.append("no theorem applies")
+        return "\n".join(lines)
+
+    @cached_property
+    def _required(self) -> tuple[Applies, ...]:
+        if not self.applicable:
+            raise NoTheoremApplies(_nothing_applies(self.obstacles))
+        return self.applicable
+
+    def _least(self, measure: Callable[[Guarantee], float]) -> Applies:
+        return min(self._required, key=lambda v: _nan_is_worst(measure(v.guarantee)))
+
+
+def _summary(run: NoisyDescent) -> str:
+    return (
+        f"{run.total_steps} steps on {run.records} records, batches {run.batches.kind}, "
+        f"adjacency {run.adjacency.value}, released: {run.release.name}"
+    )
+
+
+def _explained(verdict: Verdict, delta: float) -> list[str]:
+    title = f"{verdict.analysis.name} [{verdict.analysis.source}]"
+    if isinstance(verdict, Applies):
+        epsilon = verdict.guarantee.epsilon(delta)
+        return [f"  yes {title}: epsilon = {round_up_to(epsilon)} at delta = {delta:g}"]
+    lines = [f"  no  {title}"]
+    for obstacle in verdict.obstacles:
+        answer = "not declared" if obstacle.holds is None else "fails"
+        cure = f"; try {obstacle.remedy}" if obstacle.remedy else ""
+        lines.append(f"        {obstacle.statement}: {answer} ({obstacle.because}){cure}")
+    return lines
+
+
+def gaussian_mu_of(guarantee: Guarantee) -> float | None:
+    """Return mu if the guarantee is a Gaussian one."""
+    return guarantee.mu if isinstance(guarantee, GaussianDP) else None
+
+
+def _nan_is_worst(value: float) -> float:
+    return math.inf if math.isnan(value) else value
+
+
+def _nothing_applies(refusals: tuple[DoesNotApply, ...]) -> str:
+    if not refusals:
+        return "No theorem was asked; pass some analyses."
+    nearest = min(refusals, key=lambda v: len(v.obstacles))
+    first = nearest.obstacles[0]
+    cure = f"; try {first.remedy}" if first.remedy else ""
+    return (
+        f"No theorem applies to this description; the nearest is {nearest.analysis.name}, "
+        f"which needs: {first.statement} ({first.because}){cure}."
+    )

@@ -1,0 +1,122 @@
+"""What each command does: a description in, data and text out."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from wane import report
+from wane.certify import Calibrated, calibrate, certify, curve
+from wane.describe import NoisyDescent
+from wane.describe.fields import run_from_fields
+from wane.describe.files import parse, read_run
+from wane.errors import InvalidDescription
+
+Result = tuple[dict[str, Any], str]
+
+
+def certify_spec(options: Namespace) -> Result:
+    """`wane certify`."""
+    certificate = certify(read_run(options.spec))
+    if options.epsilon is not None:
+        made = report.certificate_fields(certificate, epsilon=options.epsilon)
+    else:
+        made = report.certificate_fields(certificate, delta=_proper(options.delta))
+    return made, report.certificate_text(made)
+
+
+def calibrate_spec(options: Namespace) -> Result:
+    """`wane calibrate`."""
+    result = calibrate(
+        read_run(options.spec), epsilon=options.epsilon, delta=options.delta, over=options.over
+    )
+    made = report.calibrated_fields(result, options.delta)
+    return made, _calibrated_text(result, made)
+
+
+def explain_spec(options: Namespace) -> Result:
+    """`wane explain`."""
+    certificate = certify(read_run(options.spec))
+    delta = _proper(options.delta)
+    made = {"delta": delta, "verdicts": report.verdict_fields(certificate, delta)}
+    return made, certificate.explain(delta)
+
+
+def curve_spec(options: Namespace) -> Result:
+    """`wane curve`."""
+    made = curve(
+        read_run(options.spec),
+        over=options.over,
+        start=options.start,
+        stop=options.stop,
+        points=options.points,
+        delta=_proper(options.delta),
+    )
+    if options.plot:
+        from wane.plots import save_curve  # noqa: PLC0415  (matplotlib is optional and slow)
+
+        save_curve(made, options.plot)
+    return report.curve_fields(made), report.curve_text(made)
+
+
+def demo(options: Namespace) -> Result:
+    """`wane demo`."""
+    run = bundled("logistic")
+    delta = _proper(options.delta)
+    rows = []
+    for factor in (1, 10, 100):
+        longer = NoisyDescent(**{**_fields_of(run), "steps": run.total_steps * factor})
+        fields = report.certificate_fields(certify(longer), delta=delta)
+        rows.append((longer.total_steps, fields))
+    target = calibrate(run, epsilon=1.0, delta=delta)
+    data = {
+        "certificates": [{"steps": steps, **fields} for steps, fields in rows],
+        "calibrated": report.calibrated_fields(target, delta),
+    }
+    return data, _demo_text(rows, target, delta)
+
+
+def bundled(name: str) -> NoisyDescent:
+    """Return a description that ships with wane."""
+    from importlib.resources import files  # noqa: PLC0415  (only the demo needs it)
+
+    raw = (files("wane.cli.specs") / f"{name}.toml").read_bytes()
+    return run_from_fields(parse(raw, name))
+
+
+def _fields_of(run: NoisyDescent) -> dict[str, Any]:
+    return {name: getattr(run, name) for name in run.__dataclass_fields__}
+
+
+def _proper(delta: float) -> float:
+    if not 0.0 < delta < 1.0:
+        raise InvalidDescription(f"delta must be between 0 and 1, got {delta:g}.")
+    return delta
+
+
+def _calibrated_text(result: Calibrated, made: dict[str, Any]) -> str:
+    lines = [f"{made['over']:<8} {made['value']:.10g}", report.certificate_text(made)]
+    if not result.limited:
+        lines.append("The guarantee has levelled off below the target: more would do as well.")
+    return "\n".join(lines)
+
+
+def _demo_text(rows: list[tuple[int, dict[str, Any]]], target: Calibrated, delta: float) -> str:
+    lines = [
+        f"Cyclic noisy SGD, softmax regression on 60000 records, delta = {delta:g}.",
+        "Only the last model leaves the room.  What it costs, by accountant:",
+        "",
+        f"{'steps':>10}  {'composition':>12}  {'wane':>10}",
+    ]
+    lines += [
+        f"{steps:>10}  {report.shown(f['composition_epsilon']):>12}  {report.shown(f['epsilon']):>10}"
+        for steps, f in rows
+    ]
+    noise = target.run.noise
+    assert noise is not None
+    lines += [
+        "",
+        f"For epsilon = 1 after {target.run.total_steps} steps: noise multiplier "
+        f"{noise.value:.6g} (theorem {target.certificate.best(delta).analysis.name}).",
+    ]
+    return "\n".join(lines)

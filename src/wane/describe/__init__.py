@@ -1,0 +1,31 @@
+"""What an algorithm is, as frozen data; no privacy mathematics here."""
+
+from wane.describe import losses
+from wane.describe.batches import Cyclic, FullBatch, Poisson, ShuffledOnce, WithoutReplacement
+from wane.describe.descent import NoisyDescent
+from wane.describe.noise import GradientNoise, IterateNoise, NoiseMultiplier, Temperature
+from wane.describe.objective import LossForm, Objective
+from wane.describe.schedule import Phase, Schedule
+from wane.describe.threat import Adjacency, EveryIterate, Iterates, LastIterate
+
+__all__ = [
+    "Adjacency",
+    "Cyclic",
+    "EveryIterate",
+    "FullBatch",
+    "GradientNoise",
+    "Iterates",
+    "IterateNoise",
+    "LastIterate",
+    "LossForm",
+    "NoiseMultiplier",
+    "NoisyDescent",
+    "Objective",
+    "Phase",
+    "Poisson",
+    "Schedule",
+    "ShuffledOnce",
+    "Temperature",
+    "WithoutReplacement",
+    "losses",
+]

@@ -1,0 +1,145 @@
+"""Noisy (proximal, projected, stochastic) gradient descent, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wane.describe import check
+from wane.describe.batches import BATCHES, Batches, FullBatch
+from wane.describe.domains import Domain, Unbounded
+from wane.describe.noise import NOISES, Noise
+from wane.describe.objective import Objective
+from wane.describe.schedule import MOST_STEPS, Phase, Schedule
+from wane.describe.threat import RELEASES, Adjacency, Iterates, LastIterate, Release
+from wane.errors import InvalidDescription
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyDescent:
+    """`x' = prox(x - step_size * (sum of the batch's gradients / size + ridge x + Z))`, repeated.
+
+    The start may be fixed or random but never depends on the data.  Either `steps`, `step_size`
+    and `noise` are given, with `cool_down` more steps at the end that use no record, or a
+    `schedule` of phases.
+    """
+
+    objective: Objective
+    records: int
+    steps: int | None = None
+    step_size: float | None = None
+    noise: Noise | None = None
+    batches: Batches = FullBatch()
+    domain: Domain = field(default_factory=Unbounded)
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    release: Release = LastIterate()
+    schedule: Schedule | None = None
+    cool_down: int = 0
+
+    def __post_init__(self) -> None:
+        check.kind("objective", self.objective, (Objective,))
+        check.kind("batches", self.batches, BATCHES)
+        check.kind("domain", self.domain, (Domain,))
+        check.kind("adjacency", self.adjacency, (Adjacency,))
+        check.kind("release", self.release, RELEASES)
+        check.whole("records", self.records, least=1, most=MOST_STEPS)
+        check.whole("cool_down", self.cool_down, least=0, most=MOST_STEPS)
+        if self.batch_size > self.records:
+            raise InvalidDescription(
+                f"batches.size must be at most records={self.records}, got {self.batch_size}."
+            )
+        if self.schedule is None:
+            self._check_constant()
+        else:
+            self._check_schedule(self.schedule)
+        self._check_release()
+        _ = self.gradient_noise_stds  # a multiplier without a gradient bound is refused here
+
+    def _check_constant(self) -> None:
+        values = {"steps": self.steps, "step_size": self.step_size, "noise": self.noise}
+        missing = [name for name, value in values.items() if value is None]
+        if missing:
+            raise InvalidDescription(
+                f"{' and '.join(missing)} must be given, got nothing (or give a schedule)."
+            )
+        check.whole("steps", self.steps, least=1, most=MOST_STEPS)
+        check.kind("noise", self.noise, NOISES)
+        step = check.real("step_size", self.step_size, above=0.0)
+        object.__setattr__(self, "step_size", step)
+
+    def _check_schedule(self, schedule: object) -> None:
+        if isinstance(schedule, tuple | list):
+            schedule = Schedule(schedule)
+            object.__setattr__(self, "schedule", schedule)
+        check.kind("schedule", schedule, (Schedule,))
+        assert isinstance(schedule, Schedule)
+        if self.step_size is not None or self.noise is not None or self.cool_down:
+            raise InvalidDescription(
+                "step_size, noise and cool_down must be absent when a schedule is given; "
+                "each phase carries its own."
+            )
+        if self.steps is not None and self.steps != schedule.total:
+            raise InvalidDescription(
+                f"steps must equal the schedule's total of {schedule.total}, got {self.steps!r}; "
+                "or leave it out."
+            )
+
+    def _check_release(self) -> None:
+        if isinstance(self.release, Iterates) and self.release.steps[-1] > self.total_steps:
+            raise InvalidDescription(
+                f"release must list steps up to {self.total_steps}, got {self.release.steps[-1]}."
+            )
+
+    @cached_property
+    def plan(self) -> Schedule:
+        """The run as phases of equal steps, cool-down included."""
+        if self.schedule is not None:
+            return self.schedule
+        assert self.steps is not None and self.step_size is not None and self.noise is not None
+        phases = [Phase(self.steps, self.step_size, self.noise)]
+        if self.cool_down:
+            phases.append(Phase(self.cool_down, self.step_size, self.noise, cool_down=True))
+        return Schedule(phases)
+
+    @property
+    def total_steps(self) -> int:
+        """Number of steps, cool-down included."""
+        return self.plan.total
+
+    @property
+    def batch_size(self) -> int:
+        """The public divisor of each step's sum of gradients."""
+        return self.records if isinstance(self.batches, FullBatch) else self.batches.size
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Number of batches that make one pass over the records, the last perhaps incomplete."""
+        return -(-self.records // self.batch_size)
+
+    @property
+    def last_batch_size(self) -> int:
+        """Number of records in the last batch of a pass."""
+        return self.records - (self.steps_per_epoch - 1) * self.batch_size
+
+    @property
+    def gradient_sensitivity(self) -> float | None:
+        """How far one record moves the averaged gradient; None if no bound is known."""
+        bound = self.objective.gradient_bound
+        return None if bound is None else self.adjacency.sensitivity(bound) / self.batch_size
+
+    @cached_property
+    def gradient_noise_stds(self) -> NDArray[np.float64]:
+        """The canonical noise of each phase: its deviation on the averaged gradient."""
+        return self.plan.gradient_std(
+            gradient_bound=self.objective.gradient_bound, size=self.batch_size
+        )
+
+    def noise_scaled(self, factor: float) -> NoisyDescent:
+        """Return the same run with every noise deviation multiplied by `factor`."""
+        if self.schedule is not None:
+            return replace(self, schedule=self.schedule.noise_scaled(factor))
+        assert self.noise is not None
+        return replace(self, noise=self.noise.scaled(factor))

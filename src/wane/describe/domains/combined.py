@@ -1,0 +1,112 @@
+"""Domains made of domains: a ridge on top of any domain, and different domains for blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from typing import ClassVar, final
+
+import numpy as np
+
+from wane.describe.domains import checks
+from wane.describe.domains.base import Array, Domain, Facts, slightly_above
+from wane.errors import InvalidDescription
+
+
+@final
+@dataclass(frozen=True)
+class WithRidge(Domain):
+    """Any domain with (ridge/2)|x|^2 added: the same set, and a prox that contracts.
+
+    Claim.  prox_{eta*h}(x) = prox_{c*eta*g}(c*x) with c = 1/(1 + eta*ridge), for
+    h = g + (ridge/2)|x|^2.  For convex g it is c-Lipschitz; a weakly convex g loses rho.
+    """
+
+    kind: ClassVar[str] = "with-ridge"
+    domain: Domain
+    ridge: float
+
+    def __post_init__(self) -> None:
+        self._keep(
+            domain=_domain("domain", self.domain), ridge=checks.nonnegative("ridge", self.ridge)
+        )
+
+    def _describe(self) -> Facts:
+        added = self.domain.strong_convexity + Fraction(self.ridge)
+        return Facts(
+            diameter=self.domain.diameter,
+            has_interior=self.domain.has_interior,
+            strong_convexity=added,
+            dimension=self.domain.dimension,
+        )
+
+    def _prox(self, points: Array, step_size: float) -> Array:
+        scale = 1.0 / (1.0 + step_size * self.ridge)
+        return self.domain._prox(points * scale, step_size * scale)
+
+    def _penalty(self, points: Array) -> Array:
+        ridge = self.ridge / 2.0 * np.square(points).sum(axis=-1)
+        return np.asarray(self.domain._penalty(points) + ridge)
+
+
+@final
+@dataclass(frozen=True)
+class Product(Domain):
+    """Blocks of coordinates, one after the other, each in its own domain.
+
+    parts=(Ball(1.0), Unbounded()), sizes=(10, 1) bounds ten weights and leaves the last
+    coordinate free.
+    """
+
+    kind: ClassVar[str] = "product"
+    parts: tuple[Domain, ...]
+    sizes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        parts = checks.each("parts", self.parts, _domain)
+        sizes = checks.each("sizes", self.sizes, lambda name, n: checks.whole(name, n, least=1))
+        if len(parts) != len(sizes):
+            raise InvalidDescription(
+                f"sizes={checks.shown(self.sizes)} does not have one entry for each of the "
+                f"{len(parts)} parts; give that many"
+            )
+        for place, (part, size) in enumerate(zip(parts, sizes, strict=True)):
+            if part.dimension not in (None, size):
+                raise InvalidDescription(
+                    f"sizes[{place}]={size} does not fit the {part.kind}, which lies in "
+                    f"dimension {part.dimension}; give sizes[{place}]={part.dimension}"
+                )
+        self._keep(parts=parts, sizes=sizes)
+
+    def _describe(self) -> Facts:
+        interiors = [part.has_interior for part in self.parts]
+        known = None if None in interiors else True
+        return Facts(
+            diameter=slightly_above(math.hypot(*(part.diameter for part in self.parts))),
+            has_interior=False if False in interiors else known,
+            strong_convexity=min(part.strong_convexity for part in self.parts),
+            dimension=sum(self.sizes),
+        )
+
+    def _blocks(self, points: Array) -> Iterator[tuple[Domain, Array]]:
+        ends = accumulate(self.sizes, initial=0)
+        for part, (start, end) in zip(self.parts, pairwise(ends), strict=True):
+            yield part, points[..., start:end]
+
+    def _prox(self, points: Array, step_size: float) -> Array:
+        moved = [part._prox(block, step_size) for part, block in self._blocks(points)]
+        return np.concatenate(moved, axis=-1)
+
+    def _penalty(self, points: Array) -> Array:
+        return np.asarray(sum(part._penalty(block) for part, block in self._blocks(points)))
+
+
+def _domain(name: str, value: object) -> Domain:
+    if not isinstance(value, Domain):
+        raise InvalidDescription(
+            f"{name}={checks.shown(value)} is not a domain; give one, such as {name}=Ball(1.0)"
+        )
+    return value

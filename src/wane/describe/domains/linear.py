@@ -1,0 +1,118 @@
+"""Sets cut out by linear conditions: convex and unbounded, so projecting gives no amplification."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, final
+
+import numpy as np
+
+from wane.describe.domains import checks
+from wane.describe.domains.base import Array, ConvexSet, Facts
+from wane.describe.domains.kernels import lengths
+from wane.errors import InvalidDescription
+
+
+@final
+@dataclass(frozen=True)
+class Halfspace(ConvexSet):
+    """Points x with <normal, x> <= offset."""
+
+    kind: ClassVar[str] = "halfspace"
+    normal: tuple[float, ...]
+    offset: float
+
+    def __post_init__(self) -> None:
+        self._keep(
+            normal=checks.vector("normal", self.normal), offset=checks.real("offset", self.offset)
+        )
+        if not any(self.normal):
+            raise InvalidDescription(
+                f"normal={checks.shown(self.normal)} has no direction; "
+                "give a vector that is not zero, or use kind='unbounded'"
+            )
+        _finite_offset(self.offset, self._unit[1])
+
+    def _describe(self) -> Facts:
+        return Facts(dimension=len(self.normal))
+
+    @cached_property
+    def _unit(self) -> tuple[Array, Array]:
+        return _normalised(np.asarray(self.normal), np.asarray(self.offset))
+
+    def _project(self, points: Array) -> Array:
+        normal, offset = self._unit
+        excess = np.maximum(points @ normal - offset, 0.0)
+        return np.asarray(points - excess[..., None] * normal)
+
+
+@final
+@dataclass(frozen=True)
+class Affine(ConvexSet):
+    """Points x with matrix x = offset; flat, so it has no interior."""
+
+    kind: ClassVar[str] = "affine"
+    matrix: tuple[tuple[float, ...], ...]
+    offset: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        self._keep(
+            matrix=checks.matrix("matrix", self.matrix),
+            offset=checks.vector("offset", self.offset),
+        )
+        if len(self.matrix) != len(self.offset):
+            raise InvalidDescription(
+                f"offset={checks.shown(self.offset)} does not have one entry for each of the "
+                f"{len(self.matrix)} rows of matrix; give that many"
+            )
+        if not all(any(row) for row in self.matrix):
+            raise InvalidDescription(
+                f"matrix={checks.shown(self.matrix)} has a row of zeros; leave that row out"
+            )
+        rows, offset = self._unit
+        _finite_offset(self.offset, offset)
+        basis, coordinates = self._flat
+        if np.abs(rows @ (coordinates @ basis) - offset).max() > 1e-9 * np.abs(offset).max():
+            raise InvalidDescription(
+                f"offset={checks.shown(self.offset)} contradicts itself: no x has matrix x = "
+                "offset; leave out the rows that disagree"
+            )
+
+    @cached_property
+    def _unit(self) -> tuple[Array, Array]:
+        return _normalised(np.asarray(self.matrix), np.asarray(self.offset))
+
+    @cached_property
+    def _flat(self) -> tuple[Array, Array]:
+        """An orthonormal basis of the rows, and the coordinates in it that the set shares."""
+        rows, offset = self._unit
+        left, strengths, basis = np.linalg.svd(rows, full_matrices=False)
+        rank = int((strengths > max(rows.shape) * np.finfo(np.float64).eps * strengths[0]).sum())
+        return basis[:rank], (offset @ left[:, :rank]) / strengths[:rank]
+
+    def _describe(self) -> Facts:
+        # If the rows span the space the set is one point; its diameter stays infinite here,
+        # since a rank found in floating point should not be what a privacy bound rests on.
+        return Facts(has_interior=False, dimension=len(self.matrix[0]))
+
+    def _project(self, points: Array) -> Array:
+        basis, coordinates = self._flat
+        return np.asarray(points - (points @ basis.T - coordinates) @ basis)
+
+
+def _normalised(normals: Array, offsets: Array) -> tuple[Array, Array]:
+    """The same conditions with normals of length 1; scaled in two steps, as lengths overflow."""
+    largest = np.abs(normals).max(axis=-1, keepdims=True)
+    scaled = normals / largest
+    length = lengths(scaled)
+    with np.errstate(over="ignore"):
+        return scaled / length, offsets / largest[..., 0] / length[..., 0]
+
+
+def _finite_offset(given: object, normalised: Array) -> None:
+    if not np.isfinite(normalised).all():
+        raise InvalidDescription(
+            f"offset={checks.shown(given)} is beyond all floats for normals this short; "
+            "scale both to ordinary size"
+        )

@@ -1,0 +1,133 @@
+"""Domains as fields of a file, and back: from_fields(d.kind, to_fields(d)) == d for every d."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import Any
+
+from wane.describe.domains.base import Domain
+from wane.describe.domains.checks import shown
+from wane.describe.domains.combined import Product, WithRidge
+from wane.describe.domains.linear import Affine, Halfspace
+from wane.describe.domains.matrices import NuclearNorm, PositiveSemidefiniteCone
+from wane.describe.domains.nonconvex import MCP, SCAD
+from wane.describe.domains.norms import (
+    ElasticNet,
+    Lasso,
+    LInfinityNorm,
+    LogBarrier,
+    LTwoNorm,
+    Ridge,
+    Unbounded,
+)
+from wane.describe.domains.sets import (
+    Ball,
+    Box,
+    Diameter,
+    LOneBall,
+    Orthant,
+    SecondOrderCone,
+    Simplex,
+)
+from wane.describe.domains.structured import GroupLasso, SortedLOne, TotalVariation
+from wane.errors import InvalidDescription
+
+DOMAINS: tuple[type[Domain], ...] = (
+    Unbounded,
+    Ball,
+    Box,
+    LOneBall,
+    Simplex,
+    Diameter,
+    Orthant,
+    SecondOrderCone,
+    Halfspace,
+    Affine,
+    PositiveSemidefiniteCone,
+    Ridge,
+    Lasso,
+    ElasticNet,
+    LTwoNorm,
+    LInfinityNorm,
+    LogBarrier,
+    GroupLasso,
+    SortedLOne,
+    TotalVariation,
+    NuclearNorm,
+    MCP,
+    SCAD,
+    WithRidge,
+    Product,
+)
+
+
+def from_fields(kind: str, fields: Mapping[str, Any]) -> Domain:
+    """The domain of this kind with these fields, as read from TOML or JSON.
+
+    Lists stand for tuples; a domain inside a domain is a table with its own `kind`.
+    """
+    chosen = _class_of(kind)
+    if not isinstance(fields, Mapping):
+        raise InvalidDescription(
+            f"fields={shown(fields)} is not a table; give the fields of {kind!r} by name"
+        )
+    allowed, required = _field_names(chosen)
+    for name in fields:
+        if name not in allowed:
+            raise InvalidDescription(
+                f"{name!r} is not a field of the domain {kind!r}; its fields are: "
+                f"{', '.join(allowed) or 'none'}"
+            )
+    for name in required:
+        if name not in fields:
+            raise InvalidDescription(
+                f"the domain {kind!r} lacks the field {name!r}; give {name} = ..."
+            )
+    return chosen(**{name: _decode(name, value) for name, value in fields.items()})
+
+
+def to_fields(domain: Domain) -> dict[str, Any]:
+    """The fields of a domain as plain lists, numbers and tables; absent options are left out.
+
+    The kind is not among them: it is `domain.kind`.
+    """
+    allowed, _ = _field_names(type(domain))
+    values = {name: getattr(domain, name) for name in allowed}
+    return {name: _encode(value) for name, value in values.items() if value is not None}
+
+
+def _class_of(kind: str) -> type[Domain]:
+    for candidate in DOMAINS:
+        if candidate.kind == kind:
+            return candidate
+    raise InvalidDescription(
+        f"kind={shown(kind)} is not a known domain; choose one of: "
+        f"{', '.join(sorted(each.kind for each in DOMAINS))}"
+    )
+
+
+def _field_names(chosen: type[Domain]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of all fields, and of those that must be given."""
+    known = fields(chosen)  # type: ignore[arg-type]
+    return tuple(f.name for f in known), tuple(f.name for f in known if f.default is MISSING)
+
+
+def _decode(name: str, value: Any) -> Any:
+    if isinstance(value, Mapping):
+        if "kind" not in value:
+            raise InvalidDescription(
+                f"{name}={shown(value)} has no kind; a domain inside a domain needs one"
+            )
+        return from_fields(value["kind"], {k: v for k, v in value.items() if k != "kind"})
+    if isinstance(value, (list, tuple)):
+        return tuple(_decode(f"{name}[{place}]", entry) for place, entry in enumerate(value))
+    return value
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, Domain):
+        return {"kind": value.kind, **to_fields(value)}
+    if isinstance(value, tuple):
+        return [_encode(entry) for entry in value]
+    return value

@@ -1,0 +1,202 @@
+"""Closed convex sets: their prox is the projection, which never moves two points apart.
+
+A projection is not a contraction, so a set amplifies privacy only through its diameter.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, final
+
+import numpy as np
+
+from wane.describe.domains import checks
+from wane.describe.domains.base import Array, ConvexSet, Facts, slightly_above
+from wane.describe.domains.kernels import lengths, onto_simplex
+from wane.errors import InvalidDescription
+
+
+@final
+@dataclass(frozen=True)
+class Box(ConvexSet):
+    """Every coordinate stays between two bounds; with equal bounds, the l-infinity ball.
+
+    A bound is one number for all coordinates or one number for each; if both are single
+    numbers, `dimension` must be given, since the diameter grows with it.
+    """
+
+    kind: ClassVar[str] = "box"
+    lower: float | tuple[float, ...]
+    upper: float | tuple[float, ...]
+    dimension: int | None = None
+
+    def __post_init__(self) -> None:
+        bounds = {"lower": _bound("lower", self.lower), "upper": _bound("upper", self.upper)}
+        sizes = {name: len(b) for name, b in bounds.items() if isinstance(b, tuple)}
+        if self.dimension is not None:
+            sizes["dimension"] = checks.whole("dimension", self.dimension, least=1)
+        if not sizes:
+            raise InvalidDescription(
+                "dimension=None is not enough for a box with scalar bounds; "
+                "give the number of coordinates, such as dimension=10"
+            )
+        if len(set(sizes.values())) > 1:
+            raise InvalidDescription(
+                f"lower, upper and dimension disagree on the length of a point ({sizes}); "
+                "give bounds of equal length"
+            )
+        self._keep(**bounds, dimension=next(iter(sizes.values())))
+        lower, upper = self._bounds
+        if (lower > upper).any() or (lower == upper).all():
+            raise InvalidDescription(
+                f"lower={checks.shown(self.lower)}, upper={checks.shown(self.upper)} leave no room "
+                "between them; give lower <= upper, somewhere with lower < upper"
+            )
+
+    @cached_property
+    def _bounds(self) -> tuple[Array, Array]:
+        return np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
+
+    def _describe(self) -> Facts:
+        with np.errstate(over="ignore"):
+            sides = np.atleast_1d(self._bounds[1] - self._bounds[0])
+        repeats = math.sqrt((self.dimension or 1) / sides.size)
+        return Facts(
+            diameter=slightly_above(math.hypot(*sides.tolist()) * repeats),
+            has_interior=bool((sides > 0.0).all()),
+            dimension=self.dimension,
+        )
+
+    def _project(self, points: Array) -> Array:
+        return np.clip(points, *self._bounds)
+
+
+def _bound(name: str, value: object) -> float | tuple[float, ...]:
+    scalar = isinstance(value, (int, float, np.integer, np.floating))
+    return checks.real(name, value) if scalar else checks.vector(name, value)
+
+
+@final
+@dataclass(frozen=True)
+class Orthant(ConvexSet):
+    """No coordinate is negative."""
+
+    kind: ClassVar[str] = "orthant"
+
+    def _describe(self) -> Facts:
+        return Facts()
+
+    def _project(self, points: Array) -> Array:
+        return np.maximum(points, 0.0)
+
+
+@final
+@dataclass(frozen=True)
+class Ball(ConvexSet):
+    """Points at Euclidean distance at most `radius` from the centre, by default the origin."""
+
+    kind: ClassVar[str] = "ball"
+    radius: float
+    center: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        self._keep(radius=checks.positive("radius", self.radius))
+        if self.center is not None:
+            self._keep(center=checks.vector("center", self.center))
+
+    def _describe(self) -> Facts:
+        dimension = None if self.center is None else len(self.center)
+        return Facts(diameter=2.0 * self.radius, dimension=dimension)
+
+    @cached_property
+    def _middle(self) -> Array:
+        return np.asarray(self.center or 0.0, dtype=np.float64)
+
+    def _project(self, points: Array) -> Array:
+        apart = points - self._middle
+        distances = lengths(apart)
+        outside = distances > self.radius
+        pull = np.divide(self.radius, distances, out=np.ones_like(distances), where=outside)
+        # Points inside are returned as they are, not as centre + (x - centre).
+        return np.where(outside, self._middle + apart * pull, points)
+
+
+@final
+@dataclass(frozen=True)
+class LOneBall(ConvexSet):
+    """The absolute values of the coordinates sum to at most `radius`."""
+
+    kind: ClassVar[str] = "l1-ball"
+    radius: float
+
+    def __post_init__(self) -> None:
+        self._keep(radius=checks.positive("radius", self.radius))
+
+    def _describe(self) -> Facts:
+        return Facts(diameter=2.0 * self.radius)
+
+    def _project(self, points: Array) -> Array:
+        sizes = np.abs(points)
+        outside = sizes.sum(axis=-1, keepdims=True) > self.radius
+        return np.where(outside, np.copysign(onto_simplex(sizes, self.radius), points), points)
+
+
+@final
+@dataclass(frozen=True)
+class Simplex(ConvexSet):
+    """Non-negative coordinates that sum to `total`; flat, so it has no interior."""
+
+    kind: ClassVar[str] = "simplex"
+    total: float = 1.0
+
+    def __post_init__(self) -> None:
+        self._keep(total=checks.positive("total", self.total))
+
+    def _describe(self) -> Facts:
+        return Facts(diameter=slightly_above(math.sqrt(2.0) * self.total), has_interior=False)
+
+    def _project(self, points: Array) -> Array:
+        return onto_simplex(points, self.total)
+
+
+@final
+@dataclass(frozen=True)
+class SecondOrderCone(ConvexSet):
+    """The last coordinate is at least the Euclidean length of the others."""
+
+    kind: ClassVar[str] = "second-order-cone"
+
+    def _describe(self) -> Facts:
+        return Facts()
+
+    def _project(self, points: Array) -> Array:
+        side, height = points[..., :-1], points[..., -1:]
+        reach = lengths(side)
+        inside, below = reach <= height, reach <= -height
+        top = np.where(below, 0.0, reach / 2.0 + height / 2.0)
+        scale = np.divide(top, reach, out=np.zeros_like(reach), where=~below & (reach > 0.0))
+        return np.where(inside, points, np.concatenate([side * scale, top], axis=-1))
+
+
+@final
+@dataclass(frozen=True)
+class Diameter(ConvexSet):
+    """Some convex set of at most this diameter, not named: certified, but not runnable."""
+
+    kind: ClassVar[str] = "diameter"
+    # The default only shadows the property of the base class; it is refused below.
+    diameter: float = math.inf
+
+    def __post_init__(self) -> None:
+        self._keep(diameter=checks.positive("diameter", self.diameter))
+
+    def _describe(self) -> Facts:
+        return Facts(diameter=self.diameter, has_interior=None)
+
+    def _project(self, points: Array) -> Array:
+        raise InvalidDescription(
+            f"diameter={self.diameter!r} does not say which set to project onto; name the set, "
+            f"such as kind='ball' with radius={self.diameter / 2.0!r}"
+        )

@@ -1,0 +1,217 @@
+"""Descriptions as plain dictionaries, as TOML and JSON hold them; strings live only here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from enum import Enum
+from typing import Any, TypeVar
+
+from wane.describe import domains
+from wane.describe.batches import BATCHES, Batches, FullBatch
+from wane.describe.descent import NoisyDescent
+from wane.describe.domains import Diameter, Domain, Unbounded
+from wane.describe.noise import NOISES, Noise
+from wane.describe.objective import LossForm, Objective
+from wane.describe.schedule import Phase, Schedule
+from wane.describe.threat import Adjacency, EveryIterate, Iterates, LastIterate, Release
+from wane.errors import InvalidDescription
+
+KIND = "noisy-descent"
+MOST_PHASES_WRITTEN = 100_000
+
+E = TypeVar("E", bound=Enum)
+
+
+def run_from_fields(given: object) -> NoisyDescent:
+    """Return the described run; every complaint names the key, its value and the cure."""
+    table = _table("description", given)
+    kind = table.pop("kind", KIND)
+    if kind != KIND:
+        raise InvalidDescription(f'kind must be "{KIND}", got {kind!r}.')
+    readers: dict[str, Callable[[Any], Any]] = {
+        "objective": _objective,
+        "records": _same,
+        "steps": _same,
+        "step_size": _same,
+        "noise": _noise,
+        "batches": _batches,
+        "domain": _domain,
+        "adjacency": lambda v: _enum("adjacency", Adjacency, v),
+        "release": _release,
+        "schedule": _schedule,
+        "cool_down": _same,
+    }
+    _refuse_unknown("description", table, readers)
+    for name in ("objective", "records"):
+        if name not in table:
+            raise InvalidDescription(f"{name} must be given, got nothing.")
+    return NoisyDescent(**{name: readers[name](value) for name, value in table.items()})
+
+
+def run_to_fields(run: NoisyDescent) -> dict[str, Any]:
+    """Return the dictionary that `run_from_fields` turns back into this run."""
+    made: dict[str, Any] = {"kind": KIND, "records": run.records}
+    if run.schedule is None:
+        made |= {"steps": run.steps, "step_size": run.step_size, "noise": _noise_out(run.noise)}
+        if run.cool_down:
+            made["cool_down"] = run.cool_down
+    made["release"] = _release_out(run.release)
+    made["adjacency"] = run.adjacency.value
+    made["batches"] = {"kind": run.batches.kind}
+    if not isinstance(run.batches, FullBatch):
+        made["batches"]["size"] = run.batches.size
+    made["objective"] = _objective_out(run.objective)
+    if not isinstance(run.domain, Unbounded):
+        made["domain"] = _domain_out(run.domain)
+    if run.schedule is not None:
+        made["schedule"] = _schedule_out(run.schedule)
+    return made
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _table(name: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidDescription(f"{name} must be a table of keys and values, got {value!r:.60}.")
+    return {str(key): entry for key, entry in value.items()}
+
+
+def _refuse_unknown(name: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    for key in table:
+        if key not in known:
+            raise InvalidDescription(
+                f"{name} has the unknown key {key!r}; known keys are {', '.join(known)}."
+            )
+
+
+def _enum(name: str, kind: type[E], value: Any) -> E:
+    for member in kind:
+        if value == member.value:
+            return member
+    names = ", ".join(f'"{m.value}"' for m in kind)
+    raise InvalidDescription(f"{name} must be one of {names}, got {value!r:.60}.")
+
+
+def _objective(value: Any) -> Objective:
+    table = _table("objective", value)
+    _refuse_unknown("objective", table, {f.name: f for f in fields(Objective)})
+    if "form" in table:
+        table["form"] = _enum("objective.form", LossForm, table["form"])
+    if isinstance(table.get("dissipativity"), list):
+        table["dissipativity"] = tuple(table["dissipativity"])
+    return Objective(**table)
+
+
+def _objective_out(objective: Objective) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for field in fields(Objective):
+        value = getattr(objective, field.name)
+        if value == field.default:
+            continue
+        made[field.name] = value.value if isinstance(value, Enum) else value
+    if objective.dissipativity is not None:
+        made["dissipativity"] = list(objective.dissipativity)
+    return made
+
+
+def _noise(value: Any) -> Noise:
+    table = _table("noise", value)
+    known = {kind.key: kind for kind in NOISES}
+    _refuse_unknown("noise", table, known)
+    if len(table) != 1:
+        got = ", ".join(table) or "none"
+        raise InvalidDescription(
+            f"noise must have exactly one of the keys {', '.join(known)}, got {got}."
+        )
+    ((key, number),) = table.items()
+    return known[key](number)
+
+
+def _noise_out(noise: Noise | None) -> dict[str, float]:
+    assert noise is not None
+    return {noise.key: noise.value}
+
+
+def _batches(value: Any) -> Batches:
+    table = _table("batches", value)
+    kinds = {kind.kind: kind for kind in BATCHES}
+    kind = kinds.get(table.pop("kind", None))  # type: ignore[arg-type]
+    if kind is None:
+        names = ", ".join(f'"{name}"' for name in kinds)
+        raise InvalidDescription(f"batches.kind must be one of {names}.")
+    wanted = {f.name: f for f in fields(kind)}
+    _refuse_unknown("batches", table, wanted)
+    for name in wanted:
+        if name not in table:
+            raise InvalidDescription(f"batches.{name} must be given for {kind.kind} batches.")
+    return kind(**table)
+
+
+def _domain(value: Any) -> Domain:
+    table = _table("domain", value)
+    if "kind" not in table:
+        _refuse_unknown("domain", table, {"diameter": None, "kind": None})
+        if "diameter" not in table:
+            raise InvalidDescription("domain must have a kind or a diameter, got neither.")
+        return Diameter(table["diameter"])
+    kind = table.pop("kind")
+    return domains.from_fields(kind, table)
+
+
+def _domain_out(domain: Domain) -> dict[str, Any]:
+    return {"kind": domain.kind, **domains.to_fields(domain)}
+
+
+def _release(value: Any) -> Release:
+    simple = {kind.name: kind for kind in (LastIterate, EveryIterate)}
+    if isinstance(value, list):
+        return Iterates(tuple(value))
+    if not isinstance(value, str) or value not in simple:
+        names = ", ".join(f'"{name}"' for name in simple)
+        raise InvalidDescription(
+            f"release must be {names} or a list of step numbers, got {value!r:.60}."
+        )
+    return simple[value]()
+
+
+def _release_out(release: Release) -> str | list[int]:
+    return list(release.steps) if isinstance(release, Iterates) else release.name
+
+
+def _schedule(value: Any) -> Schedule:
+    if not isinstance(value, list):
+        raise InvalidDescription(f"schedule must be a list of phases, got {value!r:.60}.")
+    return Schedule(_phase(entry) for entry in value)
+
+
+def _phase(value: Any) -> Phase:
+    table = _table("schedule", value)
+    wanted = {f.name: f for f in fields(Phase)}
+    _refuse_unknown("schedule", table, wanted)
+    for name in ("repeat", "step_size", "noise"):
+        if name not in table:
+            raise InvalidDescription(f"{name} must be given in every phase of the schedule.")
+    table["noise"] = _noise(table["noise"])
+    return Phase(**table)
+
+
+def _schedule_out(schedule: Schedule) -> list[dict[str, Any]]:
+    if len(schedule) > MOST_PHASES_WRITTEN:
+        raise InvalidDescription(
+            f"schedule must have at most {MOST_PHASES_WRITTEN} phases to be written down, "
+            f"got {len(schedule)}."
+        )
+    made = []
+    for phase in schedule:
+        row: dict[str, Any] = {
+            "repeat": phase.repeat,
+            "step_size": phase.step_size,
+            "noise": _noise_out(phase.noise),
+        }
+        if phase.cool_down:
+            row["cool_down"] = True
+        made.append(row)
+    return made

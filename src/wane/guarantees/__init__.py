@@ -1,0 +1,31 @@
+"""Room 1: what privacy means.  Guarantees know no algorithm and no adjacency."""
+
+from wane.guarantees.atoms import (
+    Atom,
+    GaussianMixtureStep,
+    GaussianStep,
+    Pair,
+    Recipe,
+    SampledGaussianStep,
+)
+from wane.guarantees.base import Guarantee
+from wane.guarantees.failure import WithFailure
+from wane.guarantees.gaussian import GaussianDP
+from wane.guarantees.mixture import GaussianMixture
+from wane.guarantees.numerical import NumericalDP
+from wane.guarantees.renyi import RenyiDP
+
+__all__ = [
+    "Atom",
+    "GaussianDP",
+    "GaussianMixture",
+    "GaussianMixtureStep",
+    "GaussianStep",
+    "Guarantee",
+    "NumericalDP",
+    "Pair",
+    "Recipe",
+    "RenyiDP",
+    "SampledGaussianStep",
+    "WithFailure",
+]

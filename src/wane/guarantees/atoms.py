@@ -1,0 +1,139 @@
+"""The steps a numerical account is made of, as plain facts.
+
+    GaussianStep           N(0, 1) against N(mu, 1)
+    SampledGaussianStep    the same, but the record takes part only with some probability
+    GaussianMixtureStep    a Gaussian step whose mu is drawn at random (the draw may be seen)
+
+A recipe is a tuple of such steps with their counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+import numpy as np
+from scipy import special
+
+from wane.errors import InvalidDescription
+from wane.guarantees import arguments
+from wane.numerics.rounding import add_up, inflate, root_sum_of_squares_up
+from wane.numerics.sampled_gaussian import renyi_add_or_remove, renyi_replace
+
+
+class Pair(Enum):
+    """The two distributions an attacker must tell apart when the record is sampled."""
+
+    REPLACE = "replace"
+    """(1-q) N(0,1) + q N(-mu,1) against (1-q) N(0,1) + q N(mu,1)."""
+
+    ADD_OR_REMOVE = "add or remove"
+    """(1-q) N(0,1) + q N(mu,1) against N(0,1), in both directions."""
+
+
+@dataclass(frozen=True, order=True)
+class GaussianStep:
+    """N(0, 1) against N(mu, 1)."""
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", arguments.non_negative(self.mu, "mu"))
+
+    def renyi(self, order: float) -> float:
+        """At least order * mu^2/2."""
+        return gaussian_renyi(order, self.mu)
+
+
+@dataclass(frozen=True)
+class SampledGaussianStep:
+    """A Gaussian step in which the record takes part with probability `rate`, secretly."""
+
+    mu: float
+    rate: float
+    pair: Pair
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", arguments.non_negative(self.mu, "mu"))
+        object.__setattr__(self, "rate", arguments.probability(self.rate, "rate"))
+        if not isinstance(self.pair, Pair):
+            raise InvalidDescription(
+                f"pair must be Pair.REPLACE or Pair.ADD_OR_REMOVE, got {self.pair!r}; take the "
+                "one that matches the adjacency"
+            )
+
+    def renyi(self, order: float) -> float:
+        """The larger of both directions, never rounded down."""
+        if self.mu == 0.0 or self.rate == 0.0:
+            return 0.0
+        if self.rate == 1.0:
+            return gaussian_renyi(order, unsampled_mu(self))
+        if math.isinf(self.mu) or math.isinf(order):
+            return math.inf
+        by_pair = {Pair.REPLACE: renyi_replace, Pair.ADD_OR_REMOVE: renyi_add_or_remove}
+        return by_pair[self.pair](order, self.rate, self.mu)
+
+
+@dataclass(frozen=True)
+class GaussianMixtureStep:
+    """A Gaussian step whose mu is drawn with the given weights, the draw being seen or not."""
+
+    mus: tuple[float, ...]
+    weights: tuple[float, ...]
+
+    def renyi(self, order: float) -> float:
+        """ln(sum of w_i e^((order-1) order mu_i^2/2))/(order-1), never rounded down."""
+        mus, weights = np.asarray(self.mus), np.asarray(self.weights)
+        largest = float(np.max(mus))
+        if largest == 0.0:
+            return 0.0
+        if math.isinf(largest) or math.isinf(order * largest * largest):
+            return math.inf
+        excess = order - 1.0
+        exponents = 0.5 * excess * order * mus**2
+        # Weights sum to at least 1, so the result is not below the mean of expm1.
+        if exponents.max() < 1.0:
+            value = math.log1p(float(np.dot(weights, np.expm1(exponents)))) / excess
+        else:
+            value = float(special.logsumexp(exponents, b=weights)) / excess
+        return inflate(max(value, math.ulp(0.0)), 1e-13)
+
+
+Atom: TypeAlias = GaussianStep | SampledGaussianStep | GaussianMixtureStep
+Recipe: TypeAlias = tuple[tuple[Atom, int], ...]
+
+
+def gaussian_renyi(order: float, mu: float) -> float:
+    """At least order * mu^2/2, and zero only for mu = 0 even where mu^2 underflows."""
+    if mu == 0.0:
+        return 0.0
+    return inflate(max(0.5 * order * mu * mu, math.ulp(0.0)), 4e-16)
+
+
+def unsampled_mu(step: SampledGaussianStep) -> float:
+    """The mu of the step at rate 1: the replace pair lies 2 mu apart, the other mu."""
+    return add_up([(step.mu, 2 if step.pair is Pair.REPLACE else 1)])
+
+
+def normal_form(parts: Iterable[tuple[Atom, int]]) -> Recipe:
+    """The same recipe with equal atoms counted, Gaussians merged, and empty steps dropped.
+
+    The order of the parts does not matter, so equal compositions are equal recipes.
+    """
+    gaussians: list[tuple[float, int]] = []
+    counts: dict[SampledGaussianStep | GaussianMixtureStep, int] = {}
+    for atom, times in parts:
+        if isinstance(atom, GaussianStep):
+            gaussians.append((atom.mu, times))
+        elif isinstance(atom, SampledGaussianStep) and (atom.mu == 0.0 or atom.rate == 0.0):
+            continue
+        elif isinstance(atom, SampledGaussianStep) and atom.rate == 1.0:
+            gaussians.append((unsampled_mu(atom), times))
+        else:
+            counts[atom] = counts.get(atom, 0) + times
+    mu = root_sum_of_squares_up(gaussians)
+    merged: list[tuple[Atom, int]] = [(GaussianStep(mu), 1)] if mu > 0.0 else []
+    return (*merged, *sorted(counts.items(), key=lambda item: repr(item[0])))

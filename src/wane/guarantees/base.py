@@ -1,0 +1,102 @@
+"""What every guarantee can be asked, and how guarantees are put together.
+
+A guarantee speaks of two distributions that the attacker must tell apart, in either order.  It
+knows no algorithm and no adjacency.  All its answers are on the safe side: epsilon, delta, the
+Renyi divergence and the true positive rate are never too small, the type II error never too large.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from wane.errors import InvalidDescription
+from wane.guarantees import arguments
+from wane.guarantees.atoms import Recipe
+from wane.numerics.roots import minimise_scalar_bounded, smallest_satisfying
+from wane.numerics.rounding import round_up
+
+_SCAN = tuple(10.0 ** (exponent / 8.0) for exponent in range(-40, 33))  # 1e-5 to 1e4
+
+
+class Guarantee(ABC):
+    """An upper bound on what an attacker can learn; abstract, and every subclass is final."""
+
+    generality: ClassVar[int]
+    """Composition is left to the most general kind present; see `compose`."""
+
+    @abstractmethod
+    def delta(self, epsilon: float) -> float:
+        """The certified delta at this epsilon, never rounded down."""
+
+    @abstractmethod
+    def renyi(self, order: float) -> float:
+        """A bound on the Renyi divergence of this order > 1, in both directions."""
+
+    @abstractmethod
+    def group(self, size: int) -> Guarantee:
+        """The guarantee for `size` records that change together."""
+
+    @abstractmethod
+    def repeat(self, times: int) -> Guarantee:
+        """The guarantee of `times` independent uses; equal to composing that many copies."""
+
+    @abstractmethod
+    def absorb(self, others: tuple[Guarantee, ...]) -> Guarantee:
+        """This guarantee composed with others that are at most as general; use `compose`."""
+
+    def recipe(self) -> Recipe | None:
+        """The exact steps behind the guarantee, if it knows them; None if it is only a bound."""
+        return None
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest certified epsilon at this delta, never rounded down; infinite if none."""
+        delta = arguments.probability(delta, "delta")
+        if delta >= 1.0 or self.delta(0.0) <= delta:
+            return 0.0
+        if delta == 0.0 or self.delta(1e300) > delta:
+            return math.inf
+        return smallest_satisfying(lambda epsilon: self.delta(epsilon) <= delta, 0.0)
+
+    def type_ii(self, type_i: float) -> float:
+        """A lower bound on the attacker's type II error, given the type I error.
+
+        sup over epsilon of 1 - delta - e^epsilon x and e^-epsilon (1 - delta - x): every epsilon
+        gives a valid bound, so the search can only lose tightness.
+        """
+        type_i = arguments.probability(type_i, "type_i")
+
+        def bound(epsilon: float) -> float:
+            kept = 1.0 - self.delta(epsilon)
+            steep = kept - type_i * math.exp(min(epsilon, 700.0))
+            return -max(steep, math.exp(-epsilon) * (kept - type_i), 0.0)
+
+        start = min(range(len(_SCAN)), key=lambda place: bound(_SCAN[place]))
+        low, high = _SCAN[max(start - 1, 0)], _SCAN[min(start + 1, len(_SCAN) - 1)]
+        best = min(bound(0.0), bound(_SCAN[start]))
+        best = min(best, minimise_scalar_bounded(bound, low, high, steps=30)[1])
+        # A few roundings at the scale of 1 happened above.
+        return max(-best - 4e-15, 0.0)
+
+    def true_positive_rate(self, false_positive_rate: float) -> float:
+        """An upper bound on the attacker's power at this false positive rate."""
+        rate = arguments.probability(false_positive_rate, "false_positive_rate")
+        return min(round_up(1.0 - self.type_ii(rate)), 1.0)
+
+    def compose(self, *others: Guarantee) -> Guarantee:
+        """The guarantee of releasing everything, each chosen in view of the ones before.
+
+        The result is as exact as the least exact part allows: Gaussians stay Gaussian, known
+        steps are convolved numerically, anything else meets in Renyi divergences.
+        """
+        parts = (self, *others)
+        for part in parts:
+            if not isinstance(part, Guarantee):
+                raise InvalidDescription(
+                    f"compose takes guarantees, got {part!r}; build one first, as GaussianDP(mu)"
+                )
+        if len(parts) == 1:
+            return self
+        leader = max(range(len(parts)), key=lambda place: parts[place].generality)
+        return parts[leader].absorb(parts[:leader] + parts[leader + 1 :])

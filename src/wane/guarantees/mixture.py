@@ -1,0 +1,132 @@
+"""An average of Gaussian guarantees, for a secret that is drawn once and never revealed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wane.errors import InvalidDescription
+from wane.guarantees import arguments
+from wane.guarantees.atoms import GaussianMixtureStep, Recipe
+from wane.guarantees.base import Guarantee
+from wane.guarantees.gaussian import GaussianDP
+from wane.guarantees.numerical import NumericalDP, joined
+from wane.guarantees.renyi import CurveOf, RenyiDP, grouped
+from wane.numerics.normal import gaussian_delta, gaussian_epsilon
+from wane.numerics.roots import first_at_most
+from wane.numerics.rounding import add_up, inflate, root_sum_of_squares_up
+
+_WEIGHT_TOLERANCE = 1e-9
+
+
+@final
+@dataclass(frozen=True)
+class GaussianMixture(Guarantee):
+    """The profile sum of w_i delta(eps; mu_i): privacy averaged over a secret draw of mu.
+
+    Hockey-stick divergences, and exponentials of Renyi divergences, are jointly convex; the draw
+    has the same law in both runs; so the average over a draw that nobody sees is sound.
+
+    Composition assumes, as always, that every release draws its own randomness.  Two releases
+    that share one draw are a single mechanism: average over the draw after composing.
+    """
+
+    mus: tuple[float, ...]
+    weights: tuple[float, ...]
+    generality: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        mus, weights = _normalised(tuple(self.mus), tuple(self.weights))
+        object.__setattr__(self, "mus", mus)
+        object.__setattr__(self, "weights", weights)
+
+    def delta(self, epsilon: float) -> float:
+        """The average of the exact Gaussian profiles, never rounded down."""
+        epsilon = arguments.non_negative(epsilon, "epsilon", "a smaller epsilon is more private")
+        mus, weights = self._arrays
+        average = float(np.dot(weights, gaussian_delta(epsilon, mus)))
+        # Products of a weight with the smallest double may round to zero.
+        floor = math.ulp(0.0) if self.mus[-1] > 0.0 else 0.0
+        return min(inflate(max(average, floor), 1e-15 * (2 + len(self.mus))), 1.0)
+
+    def epsilon(self, delta: float) -> float:
+        """The inverse of `delta`, never rounded down."""
+        delta = arguments.probability(delta, "delta")
+        if delta >= 1.0 or self.delta(0.0) <= delta:
+            return 0.0
+        high = gaussian_epsilon(delta, self.mus[-1])
+        if math.isinf(high):
+            # Some draws may leak everything and still be rarer than delta.
+            high = 1e300
+            if delta == 0.0 or self.delta(high) > delta:
+                return math.inf
+        while self.delta(high) > delta:
+            high = 2.0 * high
+        return first_at_most(self.delta, delta, 0.0, high, relative=1e-12)
+
+    def renyi(self, order: float) -> float:
+        """ln(sum of w_i e^((order-1) order mu_i^2/2))/(order-1), never rounded down."""
+        return self._step.renyi(arguments.renyi_order(order))
+
+    def repeat(self, times: int) -> GaussianMixture | NumericalDP:
+        """Independent draws, convolved numerically."""
+        times = arguments.count(times, "times")
+        return self if times == 1 else NumericalDP(((self._step, times),))
+
+    def group(self, size: int) -> GaussianMixture | RenyiDP:
+        """A chain of adjacent pairs, order by order (the draws of the records differ)."""
+        size = arguments.count(size, "size")
+        return self if size == 1 else grouped(CurveOf(self), size)
+
+    def recipe(self) -> Recipe:
+        """One step with a drawn mu."""
+        return ((self._step, 1),)
+
+    def absorb(self, others: tuple[Guarantee, ...]) -> GaussianMixture | NumericalDP:
+        """Gaussians join every mu exactly; other mixtures are convolved numerically."""
+        gaussians = [other.mu for other in others if isinstance(other, GaussianDP)]
+        if len(gaussians) < len(others):
+            return joined((self, *others))
+        extra = [(mu, 1) for mu in gaussians]
+        mus = tuple(root_sum_of_squares_up([(mu, 1), *extra]) for mu in self.mus)
+        return GaussianMixture(mus, self.weights)
+
+    @cached_property
+    def _step(self) -> GaussianMixtureStep:
+        return GaussianMixtureStep(self.mus, self.weights)
+
+    @cached_property
+    def _arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return np.asarray(self.mus), np.asarray(self.weights)
+
+
+def _normalised(
+    mus: tuple[float, ...], weights: tuple[float, ...]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Increasing distinct mus whose weights sum to one or, by rounding, to a little more."""
+    if not mus or len(mus) != len(weights):
+        raise InvalidDescription(
+            f"mus and weights must be of equal length >= 1, got {len(mus)} and {len(weights)}; "
+            "give every mu its weight"
+        )
+    collected: dict[float, list[tuple[float, int]]] = {}
+    for mu, weight in zip(mus, weights, strict=True):
+        checked = arguments.probability(weight, "weight")
+        if checked > 0.0:
+            collected.setdefault(arguments.non_negative(mu, "mu"), []).append((checked, 1))
+    merged = {mu: add_up(terms) for mu, terms in sorted(collected.items())}
+    total = math.fsum(merged.values())
+    if not abs(total - 1.0) <= _WEIGHT_TOLERANCE:
+        raise InvalidDescription(
+            f"weights must sum to 1, got a sum of {total!r}; divide them by their sum"
+        )
+    if total < 1.0:
+        # Whatever rounding has lost is given to the largest mu, which cannot help anybody.
+        worst = max(merged)
+        merged[worst] = add_up([(merged[worst], 1), (1.0 - total, 1), (2.0**-53, 1)])
+    return tuple(merged), tuple(merged.values())

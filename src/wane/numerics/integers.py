@@ -1,0 +1,33 @@
+"""Searches over integers where every answer is valid and a better one is only tighter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+
+def least_over_integers(f: Callable[[int], float], low: int, high: int) -> float:
+    """Smallest value of `f` found on [low, high]: every integer if few, else a guided search.
+
+    The search looks at a geometric grid from `low` and walks downhill from its best point; it finds
+    the minimum of a unimodal function, and some value of any other.
+    """
+    seen: dict[int, float] = {}
+
+    def at(n: int) -> float:
+        if n not in seen:
+            seen[n] = f(n)
+        return seen[n]
+
+    if high - low < 64:
+        return min(at(n) for n in range(low, high + 1))
+    grid = sorted({low + round(math.expm1(i * math.log1p(high - low) / 47)) for i in range(48)})
+    best = min(grid, key=at)
+    stride = max(b - a for a, b in zip(grid, grid[1:], strict=False) if best in (a, b))
+    while stride:
+        near = [n for n in (best, best - stride, best + stride) if low <= n <= high]
+        moved = min(near, key=at)
+        if moved == best:
+            stride //= 2
+        best = moved
+    return at(best)

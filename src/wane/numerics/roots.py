@@ -1,0 +1,182 @@
+"""Monotone searches that end on the side where the answer is true.
+
+Every search evaluates the predicate at the number it returns; nothing is interpolated and then
+trusted.  The predicates are assumed monotone, but if they are not, the returned number still
+satisfies the predicate: only its extremality is lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from wane.errors import Unreachable
+from wane.numerics.rounding import SMALLEST_POSITIVE
+
+RELATIVE = 1e-13
+"""Default relative width at which a search over the reals stops."""
+
+
+def smallest_satisfying(
+    predicate: Callable[[float], bool],
+    low: float,
+    high: float = math.inf,
+    *,
+    relative: float = RELATIVE,
+) -> float:
+    """A number that satisfies an upward-closed predicate, at most `relative` above the smallest.
+
+    `0 <= low <= high`; an infinite `high` is replaced by doubling.  Raises `Unreachable` if no
+    number up to `high` satisfies the predicate.
+    """
+    if predicate(low):
+        return low
+    if math.isinf(high):
+        low, high = _double_until(predicate, low)
+    elif not predicate(high):
+        raise Unreachable(f"no value between {low:g} and {high:g} satisfies the condition")
+    while high - low > relative * high:
+        middle = _between(low, high)
+        if not low < middle < high:
+            break
+        if predicate(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def largest_satisfying(
+    predicate: Callable[[float], bool],
+    low: float,
+    high: float,
+    *,
+    relative: float = RELATIVE,
+) -> float:
+    """A number that satisfies a downward-closed predicate, at most `relative` below the largest.
+
+    `0 <= low <= high < inf`.  Raises `Unreachable` if not even `low` satisfies the predicate.
+    """
+    if predicate(high):
+        return high
+    if not predicate(low):
+        raise Unreachable(f"no value between {low:g} and {high:g} satisfies the condition")
+    while high - low > relative * high:
+        middle = _between(low, high)
+        if not low < middle < high:
+            break
+        if predicate(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def first_at_most(
+    function: Callable[[float], float],
+    goal: float,
+    low: float,
+    high: float,
+    *,
+    relative: float = RELATIVE,
+) -> float:
+    """Where a non-increasing positive function has come down to `goal`, from the safe side.
+
+    `0 <= low <= high`, and the function must be at most `goal` at `high`.  The returned number is
+    a place where it was seen to be at most `goal`.  The chord through the logarithms is tried
+    first (Illinois rule), so smooth functions need about ten evaluations; else it bisects.
+    """
+    at_low, at_high = (math.log(max(function(end), SMALLEST_POSITIVE)) for end in (low, high))
+    log_goal = math.log(goal)
+    if at_low <= log_goal:
+        return low
+    if at_high > log_goal:
+        raise Unreachable(f"the function does not fall to {goal:g} before {high:g}")
+    above, below = at_low - log_goal, at_high - log_goal  # the ordinates of the chord
+    for round_number in range(200):
+        if high - low <= relative * high:
+            break
+        middle = low + (high - low) * above / (above - below) if above > below else low
+        if round_number % 4 == 3 or not low < middle < high:
+            middle = _between(low, high)
+        if not low < middle < high:
+            break
+        # Aim a hair to the right, so that the last steps shrink the bracket from both sides.
+        middle = min(middle * (1.0 + 0.25 * relative), high)
+        value = function(middle)
+        ordinate = math.log(max(value, SMALLEST_POSITIVE)) - log_goal
+        if value <= goal:
+            high, below, above = middle, min(ordinate, 0.0), 0.5 * above
+        else:
+            low, above, below = middle, max(ordinate, 0.0), 0.5 * below
+    return high
+
+
+def smallest_integer_satisfying(predicate: Callable[[int], bool], low: int, high: int) -> int:
+    """The smallest integer in `[low, high]` with an upward-closed property.
+
+    Raises `Unreachable` if not even `high` has it.
+    """
+    if predicate(low):
+        return low
+    if not predicate(high):
+        raise Unreachable(f"no integer between {low} and {high} satisfies the condition")
+    while high - low > 1:
+        middle = (low + high) // 2
+        if predicate(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def largest_integer_satisfying(predicate: Callable[[int], bool], low: int, high: int) -> int:
+    """The largest integer in `[low, high]` with a downward-closed property.
+
+    Raises `Unreachable` if not even `low` has it.
+    """
+    return -smallest_integer_satisfying(lambda number: predicate(-number), -high, -low)
+
+
+def minimise_scalar_bounded(
+    function: Callable[[float], float], low: float, high: float, *, steps: int = 60
+) -> tuple[float, float]:
+    """The best argument met by a golden-section search, and the value there.
+
+    The returned value is the function at the returned argument, so a caller for whom every
+    argument is valid loses only tightness if the function is not unimodal.
+    """
+    golden = (math.sqrt(5.0) - 1.0) / 2.0
+    left, right = high - golden * (high - low), low + golden * (high - low)
+    at_left, at_right = function(left), function(right)
+    best = min((at_left, left), (at_right, right))
+    for _ in range(steps):
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - golden * (high - low)
+            at_left = function(left)
+            best = min(best, (at_left, left))
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + golden * (high - low)
+            at_right = function(right)
+            best = min(best, (at_right, right))
+    return best[1], best[0]
+
+
+def _double_until(predicate: Callable[[float], bool], low: float) -> tuple[float, float]:
+    """A bracket (fails, satisfies) found by doubling."""
+    high = max(2.0 * low, 1.0)
+    while not predicate(high):
+        low, high = high, 2.0 * high
+        if math.isinf(high):
+            raise Unreachable("no finite value satisfies the condition")
+    return low, high
+
+
+def _between(low: float, high: float) -> float:
+    """A point that halves the bracket in orders of magnitude, or in length once it is narrow."""
+    if low < 0.5 * high:
+        # A zero end counts as the smallest double: about ten steps find the right magnitude.
+        return math.sqrt(max(low, SMALLEST_POSITIVE)) * math.sqrt(high)
+    return low + 0.5 * (high - low)

@@ -1,0 +1,156 @@
+"""The hypotheses theorems ask for, each written once, each with its cure."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from wane.describe.batches import Cyclic, FullBatch, Poisson, ShuffledOnce, WithoutReplacement
+from wane.describe.descent import NoisyDescent
+from wane.describe.threat import Adjacency, EveryIterate, LastIterate
+from wane.theory import facts, records
+from wane.theory.theorem import Answer, Basis, condition, fails, holds, undeclared
+
+
+@condition("each record's gradient has a known bound", Basis.DECLARED)
+def bounded_gradient(run: NoisyDescent) -> Answer:
+    bound, clipped = run.objective.gradient_bound, run.objective.clipped
+    if bound is None:
+        return undeclared("gradient_bound", "objective.gradient_bound = a proven bound, or clip")
+    return holds(f"gradient_bound={bound:g}" + (", by clipping" if clipped else ", declared"))
+
+
+@condition("the losses are smooth", Basis.DECLARED)
+def smooth(run: NoisyDescent) -> Answer:
+    M = run.objective.smoothness
+    if M is None:
+        return undeclared("smoothness", "objective.smoothness = largest curvature of one loss")
+    return holds(f"smoothness={M:g}")
+
+
+@condition("noise is added at every step that uses records")
+def noisy(run: NoisyDescent) -> Answer:
+    quiet = (run.gradient_noise_stds == 0.0) & ~run.plan.cool_down
+    if quiet.any():
+        first = int(np.flatnonzero(quiet)[0])
+        return fails(f"phase {first + 1} has no noise", "noise > 0 in every phase")
+    return holds("every phase has noise")
+
+
+@condition("batches are the whole data or a fixed order of disjoint batches")
+def fixed_order(run: NoisyDescent) -> Answer:
+    if isinstance(run.batches, FullBatch | Cyclic | ShuffledOnce):
+        return holds(f"batches are {run.batches.kind}")
+    return fails(f"batches are {run.batches.kind}", 'batches.kind = "cyclic"')
+
+
+@condition("the order of the records is drawn once at random and stays secret", Basis.ENFORCED)
+def secret_order(run: NoisyDescent) -> Answer:
+    if isinstance(run.batches, ShuffledOnce):
+        return holds("batches are shuffled once")
+    return fails(f"batches are {run.batches.kind}", 'batches.kind = "shuffled-once"')
+
+
+@condition("each record joins each batch independently at random", Basis.ENFORCED)
+def poisson_batches(run: NoisyDescent) -> Answer:
+    if isinstance(run.batches, Poisson):
+        return holds(f"rate {run.batches.size}/{run.records}")
+    return fails(f"batches are {run.batches.kind}", 'batches.kind = "poisson"')
+
+
+@condition("each batch is a fresh random set of fixed size", Basis.ENFORCED)
+def fixed_size_batches(run: NoisyDescent) -> Answer:
+    if isinstance(run.batches, WithoutReplacement):
+        return holds(f"size {run.batches.size} of {run.records}")
+    return fails(f"batches are {run.batches.kind}", 'batches.kind = "without-replacement"')
+
+
+@condition("only the last iterate is released", Basis.ENFORCED)
+def last_iterate(run: NoisyDescent) -> Answer:
+    if isinstance(run.release, LastIterate):
+        return holds("release is the last iterate")
+    return fails("earlier iterates are released too", 'release = "last-iterate"')
+
+
+@condition("some iterates stay secret", Basis.ENFORCED)
+def some_hidden(run: NoisyDescent) -> Answer:
+    if isinstance(run.release, EveryIterate):
+        return fails("every iterate is released", 'release = "last-iterate"')
+    return holds("not every iterate is released")
+
+
+@condition("neighbouring data sets have the same number of records in the same places")
+def records_stay_in_place(run: NoisyDescent) -> Answer:
+    if run.adjacency is not Adjacency.ADD_REMOVE or isinstance(run.batches, FullBatch):
+        return holds(f"adjacency is {run.adjacency.value}, batches are {run.batches.kind}")
+    return fails(
+        "adding a record moves all others to other batches",
+        'adjacency = "replace-one" or "zero-out"',
+    )
+
+
+@condition("the batch size is not changed by adding a record")
+def size_is_public(run: NoisyDescent) -> Answer:
+    if run.adjacency is not Adjacency.ADD_REMOVE:
+        return holds(f"adjacency is {run.adjacency.value}")
+    return fails(
+        "add-remove changes the sets of fixed size", 'adjacency = "replace-one" or "zero-out"'
+    )
+
+
+@condition("the prox that ends each step has a finite Lipschitz constant")
+def certified_prox(run: NoisyDescent) -> Answer:
+    worst = float(np.max(facts.log_prox_lipschitz(run, run.plan.step_size)))
+    if math.isinf(worst):
+        limit = -1.0 / float(run.domain.strong_convexity)
+        return fails(
+            f"step_size is not below {limit:g}, where this weakly convex prox may jump",
+            f"step_size < {limit:g}",
+        )
+    return holds(f"Lipschitz constant at most {math.exp(worst):.6g}")
+
+
+@condition("iterates stay in a set of finite diameter", Basis.ENFORCED)
+def bounded_domain(run: NoisyDescent) -> Answer:
+    d = run.domain.diameter
+    if math.isinf(d):
+        return fails("the domain is unbounded", "domain.diameter = ... (a ball, a box, ...)")
+    return holds(f"diameter={d:g}")
+
+
+@condition(f"the schedule has at most {records.FEW_ROWS} phases")
+def short_schedule(run: NoisyDescent) -> Answer:
+    if len(run.plan) <= records.FEW_ROWS:
+        return holds(f"{len(run.plan)} phases")
+    return fails(f"{len(run.plan)} phases", "fewer, longer phases")
+
+
+@condition("the noise takes at most 200 different values")
+def few_noise_levels(run: NoisyDescent) -> Answer:
+    levels = len(np.unique(run.gradient_noise_stds))
+    if levels <= 200:
+        return holds(f"{levels} values")
+    return fails(f"{levels} values", "fewer noise levels: each is a numerical convolution")
+
+
+@condition("the losses' flattest direction rules, at constant step size, on the whole space")
+def flattest_direction_rules(run: NoisyDescent) -> Answer:
+    """Then a quadratic of the class with opposing linear terms attains the bound exactly."""
+    if run.objective.clipped or run.objective.strong_convexity is None:
+        return fails("gradients are clipped, or convexity is not declared")
+    m, M = facts.curvature(run.objective)
+    low, high = m + run.objective.ridge, M + run.objective.ridge
+    eta = float(run.plan.step_size[0])
+    simple = len(run.plan) == 1 and run.domain.strong_convexity == 0
+    whole = isinstance(run.batches, FullBatch) and math.isinf(run.domain.diameter)
+    if simple and whole and eta * (low + high) <= 2.0 and eta * low <= 1.0:
+        return holds(f"step_size*(m+M)={eta * (low + high):g} <= 2")
+    return fails("not one full-batch phase with step_size*(m+M) <= 2 on the whole space")
+
+
+@condition("an epoch has at most 100000 batches")
+def few_positions(run: NoisyDescent) -> Answer:
+    if run.steps_per_epoch <= 100_000:
+        return holds(f"{run.steps_per_epoch} batches")
+    return fails(f"{run.steps_per_epoch} batches", "larger batches")

@@ -1,0 +1,116 @@
+"""Quantities several theorems share, each with one home: Lipschitz constants of one step.
+
+Logarithms throughout, rounded up: `ln c` of a constant within 1e-15 of one is still known to full
+precision, and an upper bound on a Lipschitz constant can only loosen a certificate.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wane.describe.descent import NoisyDescent
+from wane.describe.objective import LossForm, Objective
+
+Array = NDArray[np.float64]
+
+
+def curvature(objective: Objective) -> tuple[float, float]:
+    """Ends of the Hessian spectrum of one record's loss; callers have required both."""
+    m, M = objective.strong_convexity, objective.smoothness
+    assert M is not None, "a theorem used curvature() without requiring smoothness"
+    return (-M if m is None else m), M
+
+
+def clipping_is_harmless(objective: Objective) -> bool:
+    """Clipping keeps each record's gradient map the gradient of a function as smooth as before."""
+    if objective.form is LossForm.GLM or objective.dimension == 1:
+        return True
+    m = objective.strong_convexity
+    return objective.form is LossForm.RADIAL and m is not None and m >= 0.0
+
+
+def log_step_lipschitz(run: NoisyDescent, step_size: Array) -> Array:
+    """`ln L` of `x -> x - eta (batch gradient + ridge x)`, before noise and prox, rounded up."""
+    objective = run.objective
+    m, M = curvature(objective)
+    if objective.clipped and not clipping_is_harmless(objective):
+        return _up(_log_clipped(step_size, m, M, objective.ridge))
+    if objective.clipped:
+        m = min(m, 0.0)  # where the clip is active the loss is flat
+    fill = run.last_batch_size / run.batch_size  # an incomplete batch bends less
+    return _up(
+        log_gradient_lipschitz(step_size, min(m, fill * m) + objective.ridge, M + objective.ridge)
+    )
+
+
+def log_gradient_lipschitz(step_size: Array, low: float, high: float) -> Array:
+    """`ln max(|1 - eta low|, |1 - eta high|)`: a gradient step with Hessian in [low, high]."""
+    return np.maximum(_log_abs_one_minus(step_size * low), _log_abs_one_minus(step_size * high))
+
+
+def log_cool_down_lipschitz(run: NoisyDescent, step_size: Array) -> Array:
+    """`ln |1 - eta ridge|`: a step that uses no record, rounded up."""
+    return _up(_log_abs_one_minus(step_size * run.objective.ridge))
+
+
+def log_clipped_lipschitz(step_size: Array, low: float, high: float) -> Array:
+    """`ln L` of `x -> x - eta Clip(grad f(x))` for Hessian in [low, high], any clipping threshold.
+
+    With centre c0 and radius r0 of the spectrum, beta = |1 - eta c0| and rho = eta r0,
+
+        L^2 = 1 + rho^2 / (1 - beta^2)   if beta < 1 and beta rho < 1 - beta^2,
+        L   = beta + rho                 otherwise;
+
+    exact in dimension two and more (docs/proofs/clipped-step.md).
+    """
+    beta = np.abs(1.0 - step_size * (high + low) / 2.0)
+    rho = step_size * (high - low) / 2.0
+    # 1 - beta^2 without cancellation: with t = eta c0 it is t (2 - t)
+    t = step_size * (high + low) / 2.0
+    room = t * (2.0 - t)
+    inside = (beta < 1.0) & (beta * rho < room)
+    safe = np.where(inside, room, 1.0)
+    bent = 0.5 * np.log1p(np.where(inside, rho * rho / safe, 0.0))
+    straight = np.maximum(np.log(np.maximum(beta + rho, 1.0)), 0.0)
+    return np.where(inside, bent, straight)
+
+
+def log_prox_lipschitz(run: NoisyDescent, step_size: Array) -> Array:
+    """`ln q` of the prox that ends each step, rounded up; inf where nothing is certified.
+
+    A prox of an m-strongly convex function has q = 1 / (1 + eta m), also for negative m as long as
+    eta m > -1.
+    """
+    m = float(run.domain.strong_convexity)
+    if m == 0.0:
+        return np.zeros_like(step_size)
+    stretch = step_size * m
+    certified = stretch > -1.0
+    return np.where(certified, _up(-np.log1p(np.where(certified, stretch, 0.0))), math.inf)
+
+
+def _log_clipped(step_size: Array, m: float, M: float, ridge: float) -> Array:
+    """The clipped step with an unclipped ridge term added."""
+    shrink = 1.0 - step_size * ridge
+    usable = shrink > 0.0
+    kept = np.where(usable, shrink, 1.0)
+    bent = np.log1p(-np.where(usable, step_size * ridge, 0.0)) + log_clipped_lipschitz(
+        step_size / kept, m, M
+    )
+    # beyond eta ridge = 1 only the triangle inequality is left: clipping shortens differences
+    crude = np.log(np.abs(shrink) + step_size * max(M, -m))
+    return np.where(usable, bent, crude)
+
+
+def _log_abs_one_minus(t: Array) -> Array:
+    t = np.asarray(t, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        return np.where(t < 1.0, np.log1p(-np.minimum(t, 1.0)), np.log(np.maximum(t - 1.0, 0.0)))
+
+
+def _up(x: Array) -> Array:
+    """Cover the rounding of the few operations that made `x`."""
+    return x + 2e-15 * np.abs(x)

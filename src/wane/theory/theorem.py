@@ -1,0 +1,155 @@
+"""What a theorem is: hypotheses, a conclusion, a citation."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from wane.guarantees import Guarantee
+
+M = TypeVar("M")
+
+
+class Basis(enum.Enum):
+    """Who vouches for a hypothesis."""
+
+    DECLARED = "declared"
+    DERIVED = "derived"
+    ENFORCED = "enforced"
+
+    @property
+    def meaning(self) -> str:
+        """The basis in words."""
+        return {
+            Basis.DECLARED: "declared by the user",
+            Basis.DERIVED: "computed from the description",
+            Basis.ENFORCED: "enforced while running",
+        }[self]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a description says to a hypothesis; `holds` is None where it says nothing."""
+
+    holds: bool | None
+    because: str
+    remedy: str = ""
+
+
+def holds(because: str) -> Answer:
+    """The description meets the hypothesis."""
+    return Answer(True, because)
+
+
+def fails(because: str, remedy: str = "") -> Answer:
+    """The description contradicts the hypothesis; `remedy` says what would mend it."""
+    return Answer(False, because, remedy)
+
+
+def undeclared(what: str, remedy: str) -> Answer:
+    """The description says nothing about it, and nothing is assumed."""
+    return Answer(None, f"{what} is not declared", remedy)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One hypothesis, looked up in one description."""
+
+    statement: str
+    basis: Basis
+    holds: bool | None
+    because: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Condition(Generic[M]):
+    """A named hypothesis."""
+
+    statement: str
+    basis: Basis
+    check: Callable[[M], Answer]
+
+    def __call__(self, mechanism: M) -> Finding:
+        answer = self.check(mechanism)
+        return Finding(self.statement, self.basis, answer.holds, answer.because, answer.remedy)
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A key of `references.bib` and a place in that work."""
+
+    key: str
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.key}, {self.place}"
+
+
+@dataclass(frozen=True)
+class Applies:
+    """Every hypothesis holds, so the theorem gives this guarantee."""
+
+    analysis: Analysis[Any]
+    findings: tuple[Finding, ...]
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True)
+class DoesNotApply:
+    """Some hypothesis fails or was not declared."""
+
+    analysis: Analysis[Any]
+    findings: tuple[Finding, ...]
+
+    @property
+    def obstacles(self) -> tuple[Finding, ...]:
+        """The hypotheses that do not hold, in the theorem's order."""
+        return tuple(f for f in self.findings if f.holds is not True)
+
+
+Verdict = Applies | DoesNotApply
+
+
+@dataclass(frozen=True)
+class Analysis(Generic[M]):
+    """A theorem, ready to be asked about any description of kind `M`."""
+
+    name: str
+    of: type[M]
+    source: Citation
+    assumes: tuple[Condition[M], ...]
+    formula: Callable[[M], Guarantee]
+    tight_when: tuple[Condition[M], ...] | None = None
+
+    def __call__(self, mechanism: M) -> Verdict:
+        """Check every hypothesis; only if all hold, evaluate the formula."""
+        findings = tuple(condition(mechanism) for condition in self.assumes)
+        if all(f.holds is True for f in findings):
+            return Applies(self, findings, self.formula(mechanism))
+        return DoesNotApply(self, findings)
+
+    @property
+    def summary(self) -> str:
+        """The conclusion in words: the first line of the formula's docstring."""
+        return (self.formula.__doc__ or "").strip().partition("\n")[0]
+
+
+def condition(
+    statement: str, basis: Basis = Basis.DERIVED
+) -> Callable[[Callable[[M], Answer]], Condition[M]]:
+    """Name a hypothesis."""
+    return lambda check: Condition(statement, basis, check)
+
+
+def analysis(
+    *,
+    of: type[M],
+    source: Citation,
+    assumes: tuple[Condition[M], ...],
+    tight_when: tuple[Condition[M], ...] | None = None,
+) -> Callable[[Callable[[M], Guarantee]], Analysis[M]]:
+    """Turn a formula into an `Analysis`; registers nothing, see `analyses.ANALYSES`."""
+    return lambda f: Analysis(f.__name__, of, source, assumes, f, tight_when)

@@ -1,0 +1,101 @@
+"""The house rules that no linter knows."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wane
+from wane.analyses import ANALYSES
+from wane.theory import Analysis
+
+ROOT = Path(wane.__file__).parent
+SOURCES = sorted(ROOT.rglob("*.py"))
+HARD_LIMIT = 500
+LONGEST_FUNCTION = 45
+BANNED = {"sigma", "L", "lr", "alpha", "beta", "R", "lam", "gamma", "N", "p"}
+HEAVY = ("torch", "dask", "matplotlib", "pandas", "sklearn", "dp_accounting", "mpmath")
+
+
+def modules():
+    return [
+        importlib.import_module(info.name)
+        for info in pkgutil.walk_packages([str(ROOT)], "wane.")
+        if not info.name.endswith("__main__")
+    ]
+
+
+def test_public_names_are_sorted_and_complete():
+    assert wane.__all__ == sorted(wane.__all__)
+    for name in wane.__all__:
+        assert hasattr(wane, name), name
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_size_budget(path):
+    text = path.read_text()
+    assert len(text.splitlines()) <= HARD_LIMIT
+    assert text.isascii()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            doc = ast.get_docstring(node) or ""
+            assert length - len(doc.splitlines()) <= LONGEST_FUNCTION, f"{path.name}:{node.name}"
+
+
+def test_every_analysis_is_registered():
+    found = {
+        id(value): value.name
+        for module in modules()
+        if module.__name__.startswith("wane.analyses.")
+        for value in vars(module).values()
+        if isinstance(value, Analysis)
+    }
+    assert set(found) == {id(a) for a in ANALYSES}, sorted(found.values())
+    names = [a.name for a in ANALYSES]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("analysis", ANALYSES, ids=lambda a: a.name)
+def test_theorems_are_documented_and_their_citation_resolves(analysis):
+    doc = inspect.getdoc(analysis.formula) or ""
+    assert doc.splitlines()[0].endswith("."), "the first line is the conclusion in words"
+    assert "Claim." in doc
+    keys = re.findall(r"^@\w+\{(\S+),", (ROOT / "references.bib").read_text(), re.M)
+    assert analysis.source.key in keys
+    if analysis.source.key == "wane":
+        page = analysis.source.place.partition(",")[0]
+        proof = ROOT.parents[1] / page
+        assert proof.is_file(), f"{analysis.name} cites {page}, which does not exist"
+
+
+def test_public_signatures_use_words():
+    for module in modules():
+        for name, value in vars(module).items():
+            if name.startswith("_") or getattr(value, "__module__", None) != module.__name__:
+                continue
+            if inspect.isfunction(value) and module.__name__.count(".") <= 1:
+                assert not BANNED & set(inspect.signature(value).parameters), name
+    for name in wane.__all__:
+        value = getattr(wane, name)
+        if inspect.isclass(value) and hasattr(value, "__dataclass_fields__"):
+            assert not BANNED & set(value.__dataclass_fields__), name
+
+
+def test_import_is_light():
+    code = f"import sys, wane, wane.cli.main; print([m for m in {HEAVY!r} if m in sys.modules])"
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert out.strip() == "[]"
+
+
+def test_no_machine_paths():
+    for path in [*SOURCES, *ROOT.parents[1].glob("*.md"), *ROOT.parents[1].glob("docs/**/*.md")]:
+        assert "/work/" not in path.read_text(), path

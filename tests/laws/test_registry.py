@@ -1,0 +1,226 @@
+"""Laws that every theorem of the registry obeys."""
+
+import math
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from laws.strategies import positive, runs
+
+from wane import certify
+from wane.analyses import ANALYSES
+from wane.describe import (
+    Adjacency,
+    EveryIterate,
+    GradientNoise,
+    IterateNoise,
+    LastIterate,
+    NoiseMultiplier,
+    NoisyDescent,
+    Objective,
+    Phase,
+    Schedule,
+    Temperature,
+)
+from wane.describe.fields import run_from_fields, run_to_fields
+from wane.theory import Applies, DoesNotApply
+
+EXACT = 1e-9
+laws = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+fast = [a for a in ANALYSES if "composition" not in a.name or a.name.startswith("gaussian")]
+
+
+def measure(verdict) -> float | None:
+    """One number per guarantee that is cheap to compute: its Renyi divergence of order 8."""
+    return verdict.guarantee.renyi(8.0) if isinstance(verdict, Applies) else None
+
+
+def answers(run, analyses=ANALYSES) -> dict[str, float | None]:
+    return {v.analysis.name: measure(v) for v in certify(run, analyses).verdicts}
+
+
+def same(one, other, *, rel=EXACT):
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        assert (value is None) == (other[name] is None), name
+        if value is not None:
+            assert value == pytest.approx(other[name], rel=rel), name
+
+
+@laws
+@given(runs())
+def test_refusals_say_what_stands_in_the_way(run):
+    for verdict in certify(run).verdicts:
+        if isinstance(verdict, DoesNotApply):
+            assert verdict.obstacles
+            for obstacle in verdict.obstacles:
+                assert obstacle.statement and obstacle.because
+                assert obstacle.holds is not True
+        else:
+            value = measure(verdict)
+            assert value is not None and value >= 0 and not math.isnan(value)
+
+
+@laws
+@given(runs(), st.sampled_from([0.01, 0.5, 3.0, 1000.0]))
+def test_units_do_not_matter(run, k):
+    """Scaling the losses by k and the steps by 1/k describes the same algorithm."""
+    o = run.objective
+    scaled = replace(
+        o,
+        gradient_bound=k * o.gradient_bound,
+        smoothness=None if o.smoothness is None else k * o.smoothness,
+        strong_convexity=None if o.strong_convexity is None else k * o.strong_convexity,
+        ridge=k * o.ridge,
+    )
+
+    def moved(noise):
+        match noise:
+            case GradientNoise(value):
+                return GradientNoise(k * value)
+            case Temperature(value):
+                return Temperature(k * value)
+        return noise
+
+    phases = [Phase(p.repeat, p.step_size / k, moved(p.noise), p.cool_down) for p in run.plan]
+    domain = run.domain
+    if domain.strong_convexity != 0 or domain.kind in ("lasso", "elastic-net"):
+        return  # a penalty is a loss too, and would have to be scaled
+    other = replace(
+        run,
+        objective=scaled,
+        schedule=Schedule(phases),
+        steps=None,
+        step_size=None,
+        noise=None,
+        cool_down=0,
+    )
+    same(answers(run), answers(other), rel=1e-8)
+
+
+@laws
+@given(runs())
+def test_replace_one_is_zero_out_at_twice_the_bound(run):
+    run = replace(run, adjacency=Adjacency.REPLACE_ONE)
+    stds = run.gradient_noise_stds
+    phases = [
+        Phase(p.repeat, p.step_size, GradientNoise(float(s)), p.cool_down)
+        for p, s in zip(run.plan, stds, strict=True)
+    ]
+    base = replace(
+        run, schedule=Schedule(phases), steps=None, step_size=None, noise=None, cool_down=0
+    )
+    doubled = replace(base.objective, gradient_bound=2 * base.objective.gradient_bound)
+    other = replace(base, objective=doubled, adjacency=Adjacency.ZERO_OUT)
+    ours = [a for a in ANALYSES if a in fast]
+    same(answers(base, ours), answers(other, ours))
+
+
+@laws
+@given(runs(), st.floats(1.0, 100.0))
+def test_more_noise_never_hurts_and_never_changes_what_applies(run, factor):
+    before, after = answers(run), answers(run.noise_scaled(factor))
+    for name, value in before.items():
+        assert (value is None) == (after[name] is None), name
+        if value is not None:
+            assert after[name] <= value * (1 + EXACT)
+
+
+@laws
+@given(runs(), st.sampled_from(["smoothness", "strong_convexity", "dimension"]))
+def test_saying_less_never_helps(run, name):
+    silent = replace(run, objective=replace(run.objective, **{name: None}))
+    before, after = answers(run), answers(silent)
+    for theorem, value in after.items():
+        if value is not None:
+            assert before[theorem] is not None, theorem
+            assert before[theorem] <= value * (1 + EXACT), theorem
+
+
+@laws
+@given(runs(sampled=False))
+def test_releasing_more_never_helps(run):
+    """Last only <= some <= every, for the best bound."""
+    order = [replace(run, release=LastIterate()), run, replace(run, release=EveryIterate())]
+    values = [
+        min((v for v in answers(r, fast).values() if v is not None), default=math.inf)
+        for r in order
+    ]
+    assert values[0] <= values[1] * (1 + EXACT)
+    assert values[1] <= values[2] * (1 + EXACT)
+
+
+@laws
+@given(runs(complete=True, sampled=False))
+def test_hiding_never_costs_more_than_composition(run):
+    made = answers(run, fast)
+    if made["last_iterate"] is not None:
+        assert made["last_iterate"] <= made["gaussian_composition"] * (1 + EXACT)
+    if made["last_iterate_bounded"] is not None:
+        assert made["last_iterate_bounded"] <= made["last_iterate"] * (1 + EXACT)
+
+
+@laws
+@given(runs(complete=True, sampled=False))
+def test_one_step_is_one_gaussian(run):
+    one = NoisyDescent(
+        objective=run.objective,
+        records=run.records,
+        steps=1,
+        step_size=0.1,
+        noise=GradientNoise(2.0),
+        batches=run.batches,
+        adjacency=Adjacency.REPLACE_ONE,
+    )
+    mu = 2 * run.objective.gradient_bound / run.batch_size / 2.0
+    for name in ("gaussian_composition", "last_iterate"):
+        assert answers(one, fast)[name] == pytest.approx(8 * mu**2 / 2, rel=EXACT)
+
+
+@laws
+@given(runs())
+def test_descriptions_survive_a_file(run):
+    assert run_from_fields(run_to_fields(run)) == run
+
+
+@laws
+@given(runs(sampled=False), st.integers(1, 5))
+def test_more_steps_never_help(run, more):
+    if run.schedule is not None:
+        return
+    longer = replace(run, steps=run.steps + more)
+    before, after = answers(run, fast), answers(longer, fast)
+    assert before["gaussian_composition"] is None or (
+        before["gaussian_composition"] <= after["gaussian_composition"] * (1 + EXACT)
+    )
+
+
+@given(positive, positive, st.integers(1, 100), positive)
+def test_noise_conventions_agree(step_size, s, size, bound):
+    def std(noise) -> float:
+        run = NoisyDescent(
+            objective=Objective(gradient_bound=bound),
+            records=size,
+            steps=1,
+            step_size=step_size,
+            noise=noise,
+        )
+        return float(run.gradient_noise_stds[0])
+
+    for noise in (
+        GradientNoise(s),
+        NoiseMultiplier(s * size / bound),
+        IterateNoise(s * step_size),
+        Temperature(s**2 * step_size / 2),
+    ):
+        assert std(noise) == pytest.approx(s, rel=1e-12)
+        assert std(noise.scaled(3.0)) == pytest.approx(3 * s, rel=1e-12)
+
+
+def test_every_field_of_an_objective_is_read_or_documented():
+    assert {f.name for f in fields(Objective)} <= set(
+        Objective.__doc__.replace(",", ":").split()
+    ) | {"holder_exponent", "holder_constant"} | {
+        word.strip(":,") for word in Objective.__doc__.split()
+    }
