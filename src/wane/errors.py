@@ -1,10 +1,10 @@
 """Every error wane raises on purpose.
 
-    WaneError
-    |-- InvalidDescription    an argument or a file says something impossible (also a ValueError)
-    |-- NoTheoremApplies      the description is fine, but nothing known covers it
-    |-- Unreachable           no setting of the searched quantity meets the target
-    `-- MissingExtra          an optional dependency is not installed
+WaneError
+|-- InvalidDescription    an argument or a file says something impossible (also a ValueError)
+|-- NoTheoremApplies      the description is fine, but nothing known covers it
+|-- Unreachable           no setting of the searched quantity meets the target
+`-- MissingExtra          an optional dependency is not installed
 """
 
 from __future__ import annotations

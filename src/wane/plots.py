@@ -47,10 +47,10 @@ def save_curve(made: Curve, path: str | Path) -> None:
 
 def _pyplot() -> Any:
     try:
-        import matplotlib  # noqa: PLC0415
+        import matplotlib
 
         matplotlib.use("Agg", force=False)
-        import matplotlib.pyplot as plt  # noqa: PLC0415
+        import matplotlib.pyplot as plt
     except ImportError:
         raise MissingExtra("Plots need matplotlib; install wane[plots].") from None
     return plt

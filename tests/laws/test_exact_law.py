@@ -1,11 +1,12 @@
 """No certificate is below the exact law of any member of the class it speaks of."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from laws.instances import exact_mu, random_run
 
+from laws.instances import exact_mu, random_run
 from wane import certify
 from wane.theory.programme import Pool, constant_block
 
@@ -61,7 +62,7 @@ def _tight_chain(s, c, v):
             new = [k0, new[3] * A + new[1], new[3] ** 2 * V + new[2], P * new[3]]
         blocks.append(new)
     factors = list(c)
-    for before, block in zip(blocks, blocks[1:], strict=False):
+    for before, block in pairwise(blocks):
         _, A1, V1, _ = before
         first, A2, V2, P2 = block
         shrunk = A1 * V2 / (A2 * V1)  # enter with a smaller product, so that nothing is lost

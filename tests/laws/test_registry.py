@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from laws.strategies import positive, runs
 
+from laws.strategies import positive, runs
 from wane import certify
 from wane.analyses import ANALYSES
 from wane.describe import (

@@ -18,7 +18,7 @@ from wane.theory.theorem import Citation, analysis
         given.bounded_gradient,
         given.poisson_batches,
         given.noisy,
-        given.few_noise_levels,
+        given.few_phases,
     ),
 )
 def poisson_composition(run: NoisyDescent) -> NumericalDP:
@@ -39,7 +39,7 @@ def poisson_composition(run: NoisyDescent) -> NumericalDP:
         given.fixed_size_batches,
         given.size_is_public,
         given.noisy,
-        given.few_noise_levels,
+        given.few_phases,
     ),
 )
 def fixed_size_composition(run: NoisyDescent) -> NumericalDP:

@@ -10,7 +10,7 @@ from enum import Enum
 from wane.certify.analyse import certify
 from wane.certify.certificate import Certificate, gaussian_mu_of
 from wane.describe import NoisyDescent, check
-from wane.errors import InvalidDescription, Unreachable, WaneError
+from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import GaussianDP
 
 MOST_STEPS = 10**12

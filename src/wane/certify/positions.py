@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.analyses.interpolation import last_iterate
 from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription, NoTheoremApplies
-from wane.analyses.interpolation import last_iterate
 from wane.theory import DoesNotApply, records
 
 MOST_POSITIONS = 1_000_000

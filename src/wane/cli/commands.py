@@ -53,7 +53,7 @@ def curve_spec(options: Namespace) -> Result:
         delta=_proper(options.delta),
     )
     if options.plot:
-        from wane.plots import save_curve  # noqa: PLC0415  (matplotlib is optional and slow)
+        from wane.plots import save_curve
 
         save_curve(made, options.plot)
     return report.curve_fields(made), report.curve_text(made)
@@ -78,7 +78,7 @@ def demo(options: Namespace) -> Result:
 
 def bundled(name: str) -> NoisyDescent:
     """Return a description that ships with wane."""
-    from importlib.resources import files  # noqa: PLC0415  (only the demo needs it)
+    from importlib.resources import files
 
     raw = (files("wane.cli.specs") / f"{name}.toml").read_bytes()
     return run_from_fields(parse(raw, name))
@@ -108,10 +108,9 @@ def _demo_text(rows: list[tuple[int, dict[str, Any]]], target: Calibrated, delta
         "",
         f"{'steps':>10}  {'composition':>12}  {'wane':>10}",
     ]
-    lines += [
-        f"{steps:>10}  {report.shown(f['composition_epsilon']):>12}  {report.shown(f['epsilon']):>10}"
-        for steps, f in rows
-    ]
+    for steps, fields in rows:
+        composed, ours = (report.shown(fields[n]) for n in ("composition_epsilon", "epsilon"))
+        lines.append(f"{steps:>10}  {composed:>12}  {ours:>10}")
     noise = target.run.noise
     assert noise is not None
     lines += [

@@ -138,7 +138,7 @@ def _noise_out(noise: Noise | None) -> dict[str, float]:
 def _batches(value: Any) -> Batches:
     table = _table("batches", value)
     kinds = {kind.kind: kind for kind in BATCHES}
-    kind = kinds.get(table.pop("kind", None))  # type: ignore[arg-type]
+    kind = kinds.get(table.pop("kind", None))
     if kind is None:
         names = ", ".join(f'"{name}"' for name in kinds)
         raise InvalidDescription(f"batches.kind must be one of {names}.")

@@ -38,7 +38,7 @@ def read_table(path: str | Path) -> Any:
 
 def parse(raw: bytes, name: str) -> Any:
     """Return the table that these bytes hold, as JSON if they start with a brace, else TOML."""
-    import tomllib  # noqa: PLC0415  (only needed for files)
+    import tomllib
 
     try:
         text = raw.decode("utf-8")

@@ -51,6 +51,8 @@ class Schedule:
     repeat: NDArray[np.int64]
     step_size: NDArray[np.float64]
     cool_down: NDArray[np.bool_]
+    _values: NDArray[np.float64]
+    _kinds: NDArray[np.int8]
 
     def __init__(self, phases: Iterable[Phase]) -> None:
         rows = tuple(phases)

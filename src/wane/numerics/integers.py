@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 
 def least_over_integers(f: Callable[[int], float], low: int, high: int) -> float:
@@ -23,7 +24,7 @@ def least_over_integers(f: Callable[[int], float], low: int, high: int) -> float
         return min(at(n) for n in range(low, high + 1))
     grid = sorted({low + round(math.expm1(i * math.log1p(high - low) / 47)) for i in range(48)})
     best = min(grid, key=at)
-    stride = max(b - a for a, b in zip(grid, grid[1:], strict=False) if best in (a, b))
+    stride = max(b - a for a, b in pairwise(grid) if best in (a, b))
     while stride:
         near = [n for n in (best, best - stride, best + stride) if low <= n <= high]
         moved = min(near, key=at)

@@ -237,8 +237,9 @@ def _array_delta(epsilon: Array, mu: Array) -> Array:
     for place in zip(*np.nonzero((mu > 0.0) & (mu < _TINY_MU)), strict=True):
         result[place] = _scalar_delta(float(epsilon[place]), float(mu[place]))
     regular = (mu >= _TINY_MU) & (mu < LARGEST_MU)
-    # Compared as a product, which cannot overflow where the quotient could.
-    regular &= epsilon <= (0.5 * np.minimum(mu, LARGEST_MU) + _UNDERFLOW) * mu
+    # Compared as a product, because the quotient could overflow.
+    capped = np.minimum(mu, LARGEST_MU)
+    regular &= epsilon <= (0.5 * capped + _UNDERFLOW) * capped
     epsilon, mu = epsilon[regular], mu[regular]
     high, low, square, square_error = _exponent(epsilon, mu)
     a = high + low

@@ -38,8 +38,8 @@ def renyi_replace(order: float, rate: float, mu: float) -> float:
     grid = _grid(-order * mu - _REACH, mu + _REACH, order, mu)
     if grid is None:
         return _by_convexity(order, rate, 2.0 * mu)
-    below = _log_mixture(rate, -mu * grid - 0.5 * mu**2)
-    above = _log_mixture(rate, mu * grid - 0.5 * mu**2)
+    below = log_mixture(rate, -mu * grid - 0.5 * mu**2)
+    above = log_mixture(rate, mu * grid - 0.5 * mu**2)
     return _divergence(order, below - above, above - 0.5 * grid**2, grid)
 
 
@@ -48,13 +48,13 @@ def renyi_add_or_remove(order: float, rate: float, mu: float) -> float:
     grid = _grid(-_REACH, order * mu + _REACH, order, mu)
     if grid is None:
         return _by_convexity(order, rate, mu)
-    mixture = _log_mixture(rate, mu * grid - 0.5 * mu**2)
+    mixture = log_mixture(rate, mu * grid - 0.5 * mu**2)
     removed = _divergence(order, mixture, -0.5 * grid**2, grid)
     left = _REACH + math.sqrt(-2.0 * order * math.log1p(-rate))
     grid = _grid(-left, mu + _REACH, order, mu)
     if grid is None:
         return max(removed, _by_convexity(order, rate, mu))
-    mixture = _log_mixture(rate, mu * grid - 0.5 * mu**2)
+    mixture = log_mixture(rate, mu * grid - 0.5 * mu**2)
     return max(removed, _divergence(order, -mixture, mixture - 0.5 * grid**2, grid))
 
 
@@ -67,7 +67,7 @@ def _grid(low: float, high: float, order: float, mu: float) -> Array | None:
     return np.linspace(low, high, math.ceil(points) + 1)
 
 
-def _log_mixture(rate: float, exponent: Array) -> Array:
+def log_mixture(rate: float, exponent: Array) -> Array:
     """ln(1 - q + q e^u) without cancellation for small u or q and without overflow for large u."""
     moderate = np.log1p(rate * np.expm1(np.minimum(exponent, 30.0)))
     if np.all(exponent <= 30.0):

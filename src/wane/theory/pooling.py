@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from wane.theory.programme import Block, Pool
+from wane.theory.programme import Block
 
 Array = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ def _chunk(
     log_shift: Array, log_variance: Array, log_product: Array, start: int, stop: int
 ) -> tuple[Array, Array, Array, Array]:
     """Pool inside one chunk; returns offset, log S, log U, log G of its blocks."""
-    from scipy.optimize import isotonic_regression  # noqa: PLC0415  (slow to import, rarely needed)
+    from scipy.optimize import isotonic_regression
 
     shift, variance = log_shift[start:stop], log_variance[start:stop]
     local = np.cumsum(log_product[start:stop])

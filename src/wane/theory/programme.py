@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 NEGLIGIBLE = -1e5
 """Stands in for the logarithm of a constant that is zero: larger, so on the safe side."""
@@ -133,16 +134,12 @@ class Pool:
         while True:
             if self._stack and _must_pool(self._stack[-1][0], pooled):
                 top, copies = self._stack.pop()
-                taken = _count_pooled(
-                    copies, lambda n, t=top, p=pooled: _must_pool(t, t.repeated(n).then(p))
-                )
+                taken = _count_pooled(copies, partial(_left_more, top, pooled))
                 pooled = top.repeated(taken).then(pooled)
                 if taken < copies:
                     self._stack.append((top, copies - taken))
             elif rest and pooled is not block and _must_pool(pooled, block):
-                taken = _count_pooled(
-                    rest, lambda n, p=pooled: _must_pool(p.then(block.repeated(n)), block)
-                )
+                taken = _count_pooled(rest, partial(_right_more, pooled, block))
                 pooled = pooled.then(block.repeated(taken))
                 rest -= taken
             else:
@@ -163,6 +160,14 @@ class Pool:
 
 def _must_pool(left: Block, right: Block) -> bool:
     return left.log_slope > right.log_slope + right.log_product
+
+
+def _left_more(top: Block, pooled: Block, count: int) -> bool:
+    return _must_pool(top, top.repeated(count).then(pooled))
+
+
+def _right_more(pooled: Block, block: Block, count: int) -> bool:
+    return _must_pool(pooled.then(block.repeated(count)), block)
 
 
 def _count_pooled(copies: int, more: Callable[[int], bool]) -> int:

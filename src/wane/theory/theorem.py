@@ -73,6 +73,7 @@ class Condition(Generic[M]):
     check: Callable[[M], Answer]
 
     def __call__(self, mechanism: M) -> Finding:
+        """Look the hypothesis up in a description."""
         answer = self.check(mechanism)
         return Finding(self.statement, self.basis, answer.holds, answer.because, answer.remedy)
 

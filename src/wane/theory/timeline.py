@@ -156,7 +156,7 @@ def record_mu_squared(timeline: Timeline, position: int) -> float:
 def _pooled(
     segments: tuple[Segment, ...], period: int, first_visit: int, opening: Block | None
 ) -> float:
-    """Feed the segments to a pool; `first_visit` counts data steps, `opening` is a started block."""
+    """Feed the segments to a pool; `first_visit` counts data steps."""
     pool = Pool()
     open_block = opening
     wait = first_visit
