@@ -10,6 +10,7 @@ from wane.certify import (
     certify,
     curve,
     mu_by_position,
+    mu_of_group,
 )
 from wane.describe import (
     Adjacency,
@@ -143,5 +144,6 @@ __all__ = [
     "curve",
     "losses",
     "mu_by_position",
+    "mu_of_group",
     "read_run",
 ]

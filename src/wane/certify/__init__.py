@@ -4,7 +4,7 @@ from wane.certify.analyse import certify, composition_of
 from wane.certify.calibrate import Calibrated, Over, calibrate
 from wane.certify.certificate import Certificate
 from wane.certify.curve import Axis, Curve, curve
-from wane.certify.positions import mu_by_position
+from wane.certify.positions import mu_by_position, mu_of_group
 
 __all__ = [
     "Axis",
@@ -17,4 +17,5 @@ __all__ = [
     "composition_of",
     "curve",
     "mu_by_position",
+    "mu_of_group",
 ]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wane.analyses.interpolation import last_iterate
-from wane.describe import NoisyDescent
+from wane.describe import EveryIterate, NoisyDescent, check
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.theory import DoesNotApply, records
 
 MOST_POSITIONS = 1_000_000
+MOST_STEPS_LISTED = 10_000_000
 
 
 def mu_by_position(run: NoisyDescent) -> NDArray[np.float64]:
@@ -33,3 +35,36 @@ def mu_by_position(run: NoisyDescent) -> NDArray[np.float64]:
         )
     diameter = run.domain.diameter if len(run.plan) <= records.FEW_ROWS else math.inf
     return np.sqrt(records.hidden_by_position(run, diameter=diameter))
+
+
+def mu_of_group(run: NoisyDescent, batches: Sequence[int]) -> float:
+    """Return mu for records that change together, given the batch (from 0) that holds each.
+
+    Records far apart in the order share the noise between them, so this is less than the group's
+    size times the worst record's mu, which `Certificate.group` charges for any group.
+    """
+    _require_programme(run)
+    if run.total_steps > MOST_STEPS_LISTED or not (run.gradient_noise_stds > 0).all():
+        raise InvalidDescription(
+            f"steps must be at most {MOST_STEPS_LISTED}, each with noise, to follow a group, "
+            f"got {run.total_steps}; certify(run).group(size) covers any run."
+        )
+    last = run.steps_per_epoch - 1
+    held = [check.whole("batches", b, least=0, most=last) for b in batches]
+    if not held:
+        return 0.0
+    if isinstance(run.release, EveryIterate):
+        raise InvalidDescription(
+            "release must hide some iterates to follow a group, got every-iterate; "
+            "use certify(run).group(size)."
+        )
+    return math.sqrt(records.group(run, held))
+
+
+def _require_programme(run: NoisyDescent) -> None:
+    verdict = last_iterate(run)
+    if isinstance(verdict, DoesNotApply):
+        first = verdict.obstacles[0]
+        raise NoTheoremApplies(
+            f"Guarantees by position need: {first.statement} ({first.because}); try {first.remedy}."
+        )

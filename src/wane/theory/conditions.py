@@ -143,9 +143,9 @@ def flattest_direction_rules(run: NoisyDescent) -> Answer:
     eta = float(run.plan.step_size[0])
     simple = len(run.plan) == 1 and run.domain.strong_convexity == 0
     whole = isinstance(run.batches, FullBatch) and math.isinf(run.domain.diameter)
-    if simple and whole and eta * (low + high) <= 2.0 and eta * low <= 1.0:
+    if simple and whole and 0.0 <= low and eta * (low + high) <= 2.0:
         return holds(f"step_size*(m+M)={eta * (low + high):g} <= 2")
-    return fails("not one full-batch phase with step_size*(m+M) <= 2 on the whole space")
+    return fails("not one full-batch phase of convex losses with step_size*(m+M) <= 2, unbounded")
 
 
 @condition("an epoch has at most 100000 batches")

@@ -16,6 +16,9 @@ from wane.describe.objective import LossForm, Objective
 
 Array = NDArray[np.float64]
 
+NEGLIGIBLE = -1e5
+"""Stands in for the logarithm of a constant that is zero: larger, so on the safe side."""
+
 
 def curvature(objective: Objective) -> tuple[float, float]:
     """Ends of the Hessian spectrum of one record's loss; callers have required both."""
@@ -107,10 +110,13 @@ def _log_clipped(step_size: Array, m: float, M: float, ridge: float) -> Array:
 
 def _log_abs_one_minus(t: Array) -> Array:
     t = np.asarray(t, dtype=np.float64)
+    if np.all(t < 1.0):
+        return np.log1p(-t)
     with np.errstate(divide="ignore"):
         return np.where(t < 1.0, np.log1p(-np.minimum(t, 1.0)), np.log(np.maximum(t - 1.0, 0.0)))
 
 
 def _up(x: Array) -> Array:
-    """Cover the rounding of the few operations that made `x`."""
+    """Cover the rounding of the few operations that made `x`; a zero constant becomes a tiny one."""
+    x = np.maximum(x, NEGLIGIBLE)
     return x + 2e-15 * np.abs(x)

@@ -27,9 +27,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-NEGLIGIBLE = -1e5
-"""Stands in for the logarithm of a constant that is zero: larger, so on the safe side."""
-
 
 @dataclass(frozen=True)
 class Block:
@@ -85,13 +82,12 @@ class Block:
 
 def constant_block(log_shift: float, log_constant: float, log_noise: float, length: int) -> Block:
     """One visit followed by `length - 1` steps without, all with the same constants."""
-    x = max(log_constant, NEGLIGIBLE)
-    growth = (length - 1) * x
+    growth = (length - 1) * log_constant
     return Block(
         max(growth, 0.0),
         log_shift + min(growth, 0.0),
-        2.0 * log_noise + log_geometric_sum(2.0 * x, length),
-        length * x,
+        2.0 * log_noise + log_geometric_sum(2.0 * log_constant, length),
+        length * log_constant,
     )
 
 

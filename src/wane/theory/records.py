@@ -6,6 +6,9 @@ All functions return `mu^2`, rounded up.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -47,6 +50,8 @@ def composed_by_position(run: NoisyDescent) -> Array:
         most = -(-counts // period)
         return np.array([float(np.sum(most * cost)) * rounding])
     everyone = float(np.sum((counts // period) * cost))
+    if period == 1:
+        return np.array([everyone * rounding])
     # the remainder of each phase visits an interval of positions, perhaps around the end
     start = (np.cumsum(counts) - counts) % period
     stop = start + counts % period
@@ -77,6 +82,30 @@ def hidden_by_position(run: NoisyDescent, *, diameter: float = math.inf) -> Arra
     return np.array([_record(timelines, p, diameter) for p in range(run.steps_per_epoch)])
 
 
+def group(run: NoisyDescent, batches: Sequence[int]) -> float:
+    """Records that change together, one batch number (from 0) each: their shifts add up."""
+    columns = columns_of(run)
+    steps = columns.taken(np.repeat(np.arange(len(columns.count)), columns.count))
+    used = np.flatnonzero(steps.uses_records)
+    changed = np.bincount(batches, minlength=run.steps_per_epoch)[
+        np.arange(len(used)) % run.steps_per_epoch
+    ]
+    visits, times = used[changed > 0], changed[changed > 0]
+    log_shift = steps.log_shift.copy()
+    log_shift[visits] += np.log(times)
+    steps = replace(steps, log_shift=log_shift)
+    looks = run.release.steps if isinstance(run.release, Iterates) else ()
+    borders = [0, *(s for s in looks if s < len(log_shift)), len(log_shift)]
+    pieces = [
+        _array_value(
+            steps.taken(np.arange(first, last)),
+            visits[(visits >= first) & (visits < last)] - first,
+        )
+        for first, last in pairwise(borders)
+    ]
+    return math.fsum(pieces) * (1.0 + 1e-15 * len(pieces))
+
+
 def _record(timelines: tuple[Timeline, ...], position: int, diameter: float) -> float:
     if math.isinf(diameter):
         values = [record_mu_squared(t, position) for t in timelines]
@@ -105,8 +134,10 @@ def _hidden_arrays(run: NoisyDescent) -> Array:
     """Every position's value for a long schedule of different steps."""
     columns = columns_of(run)
     if np.any(np.isinf(columns.log_noise)):
-        return np.array([math.inf])  # noiseless steps inside a long schedule: not worth a promise
-    steps = columns.taken(np.repeat(np.arange(len(columns.count)), columns.count))
+        return np.full(run.steps_per_epoch, math.inf)  # a noiseless step: not worth a promise
+    steps = columns
+    if np.any(columns.count > 1):
+        steps = columns.taken(np.repeat(np.arange(len(columns.count)), columns.count))
     period = run.steps_per_epoch
     used = np.flatnonzero(steps.uses_records)
     return np.array([_array_value(steps, used[p::period]) for p in range(period)])
@@ -116,7 +147,7 @@ def _array_value(steps: Columns, visits: np.ndarray[tuple[int], np.dtype[np.int6
     if not len(visits):
         return 0.0
     start = int(visits[0])
-    log_c = np.maximum(steps.log_constant[start:], -1e5)
+    log_c = steps.log_constant[start:]
     if len(visits) == len(log_c):
         return pooling.mu_squared(steps.log_shift[start:], 2.0 * steps.log_noise[start:], log_c)
     firsts = visits - start

@@ -1,0 +1,137 @@
+"""Every hypothesis, just inside and just outside: outside, its theorems must refuse."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from conftest import CONVEX, make_run
+from wane import certify
+from wane.analyses import ANALYSES
+from wane.describe import (
+    Adjacency,
+    Cyclic,
+    EveryIterate,
+    FullBatch,
+    GradientNoise,
+    Iterates,
+    Poisson,
+    Schedule,
+    ShuffledOnce,
+    WithoutReplacement,
+)
+from wane.describe.domains import MCP, Ball, Unbounded
+from wane.theory import Applies, Condition, conditions
+
+CYCLIC = make_run(batches=Cyclic(10))
+
+
+def phases(count: int, *, noise: float = 1.0, **changes):
+    steps = np.full(count, 0.5)
+    noises = np.full(count, noise)
+    return make_run(schedule=Schedule.of_steps(steps, noises), **changes)
+
+
+def curved(m: float, M: float = 1.0, **changes):
+    return make_run(objective=replace(CONVEX, strong_convexity=m, smoothness=M), **changes)
+
+
+EDGES = {
+    "bounded_gradient": (
+        make_run(),
+        make_run(objective=replace(CONVEX, gradient_bound=None), noise=GradientNoise(1.0)),
+    ),
+    "smooth": (make_run(), make_run(objective=replace(CONVEX, smoothness=None))),
+    "noisy": (
+        make_run(noise=GradientNoise(5e-324), batches=Poisson(10)),
+        make_run(noise=GradientNoise(0.0), batches=Poisson(10)),
+    ),
+    "fixed_order": (make_run(batches=ShuffledOnce(10)), make_run(batches=Poisson(10))),
+    "secret_order": (make_run(batches=ShuffledOnce(10)), make_run(batches=Cyclic(10))),
+    "poisson_batches": (make_run(batches=Poisson(10)), make_run(batches=FullBatch())),
+    "fixed_size_batches": (
+        make_run(batches=WithoutReplacement(10)),
+        make_run(batches=Poisson(10)),
+    ),
+    "last_iterate": (
+        make_run(batches=ShuffledOnce(10)),
+        make_run(batches=ShuffledOnce(10), release=Iterates((1,))),
+    ),
+    "some_hidden": (
+        make_run(release=Iterates(tuple(range(1, 200)))),
+        make_run(release=EveryIterate()),
+    ),
+    "records_stay_in_place": (
+        make_run(adjacency=Adjacency.ADD_REMOVE),
+        make_run(adjacency=Adjacency.ADD_REMOVE, batches=Cyclic(10)),
+    ),
+    "size_is_public": (
+        make_run(adjacency=Adjacency.ZERO_OUT, batches=WithoutReplacement(10)),
+        make_run(adjacency=Adjacency.ADD_REMOVE, batches=WithoutReplacement(10)),
+    ),
+    "certified_prox": (
+        make_run(domain=MCP(1.0, 2.0), step_size=2.0 * (1 - 1e-12)),
+        make_run(domain=MCP(1.0, 2.0), step_size=2.0),
+    ),
+    "bounded_domain": (make_run(domain=Ball(1e300)), make_run(domain=Unbounded())),
+    "short_schedule": (
+        phases(5000, domain=Ball(1.0)),
+        phases(5001, domain=Ball(1.0)),
+    ),
+    "few_phases": (phases(200, batches=Poisson(10)), phases(201, batches=Poisson(10))),
+    "few_positions": (
+        make_run(records=100_000, batches=ShuffledOnce(1), steps=3),
+        make_run(records=100_001, batches=ShuffledOnce(1), steps=3),
+    ),
+    "flattest_direction_rules": (
+        curved(0.5, step_size=2 / 1.5),
+        curved(0.5, step_size=2 / 1.5 * (1 + 1e-12)),
+    ),
+}
+
+HYPOTHESES = {n: c for n, c in vars(conditions).items() if isinstance(c, Condition)}
+
+
+def test_every_hypothesis_has_an_edge():
+    assert set(EDGES) >= set(HYPOTHESES), set(HYPOTHESES) - set(EDGES)
+
+
+@pytest.mark.parametrize("name", sorted(EDGES))
+def test_edges(name):
+    condition = HYPOTHESES[name]
+    inside, outside = EDGES[name]
+    assert condition(inside).holds is True, condition(inside)
+    refusal = condition(outside)
+    assert refusal.holds is not True
+    assert refusal.because
+    users = [a for a in ANALYSES if condition in a.assumes]
+    assert users or any(condition in (a.tight_when or ()) for a in ANALYSES)
+    names = {a.name for a in users}
+    for verdict in certify(outside).verdicts:
+        if verdict.analysis.name in names:
+            assert not isinstance(verdict, Applies)
+            assert refusal in verdict.obstacles
+
+
+def exact_quadratic_mu(run) -> float:
+    """One-dimensional quadratic with the flattest curvature and opposing linear terms."""
+    low = run.objective.strong_convexity + run.objective.ridge
+    eta, s = run.step_size, float(run.gradient_noise_stds[0])
+    mean = variance = 0.0
+    for _ in range(run.steps):
+        mean = (1 - eta * low) * mean + eta * run.gradient_sensitivity
+        variance = (1 - eta * low) ** 2 * variance + (eta * s) ** 2
+    return mean / variance**0.5
+
+
+@pytest.mark.parametrize("m", [0.0, 0.01, 0.3, 1.0, -0.2])
+@pytest.mark.parametrize("step_size", [0.01, 0.5, 1.0])
+def test_tight_where_it_says_so(m, step_size):
+    run = curved(m, step_size=step_size)
+    for verdict in certify(run).applicable:
+        tight_when = verdict.analysis.tight_when
+        if tight_when is None or not all(c(run).holds for c in tight_when):
+            continue
+        exact = exact_quadratic_mu(run)
+        assert exact <= verdict.guarantee.mu * (1 + 1e-13)
+        assert verdict.guarantee.mu == pytest.approx(exact, rel=1e-9)
