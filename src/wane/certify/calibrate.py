@@ -17,6 +17,11 @@ MOST_STEPS = 10**12
 """A run that meets its target here meets it for ever, for all that anyone will notice."""
 
 
+SEARCH_WIDTH = 1e-6
+"""How closely a noise that has no formula is searched for, relatively."""
+LARGEST_LOG_FACTOR = 40.0
+
+
 class Over(Enum):
     """What calibration may change."""
 
@@ -116,23 +121,35 @@ def _gaussian_factor(start: Certificate, target: _Target) -> float | None:
 
 
 def _searched_factor(run: NoisyDescent, target: _Target) -> float:
-    def private(factor: float) -> bool:
-        return target.met_by(certify(run.noise_scaled(factor)))
+    """Secant steps on logarithms inside a bracket, kept honest by bisection; the private end."""
 
-    high = 1.0
-    while not private(high):
-        high *= 2.0
-        if high > 1e18:
+    def excess(log_factor: float) -> float:
+        found = certify(run.noise_scaled(math.exp(log_factor))).epsilon(target.delta)
+        return math.log(max(found, 1e-300)) - math.log(max(target.epsilon, 1e-300))
+
+    low = high = 0.0
+    low_value = high_value = excess(0.0)
+    while high_value > 0.0:
+        low, low_value, high = high, high_value, high + 1.0
+        high_value = excess(high)
+        if high > LARGEST_LOG_FACTOR:
             raise Unreachable(f"No amount of noise reaches {target}.")
-    low = high / 2.0
-    while private(low):
-        low, high = low / 2.0, low
-        if low < 1e-18:
-            break
-    while high / low > 1.0 + 1e-3:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if private(middle) else (middle, high)
-    return high
+    while low_value <= 0.0 and low > -LARGEST_LOG_FACTOR:
+        high, high_value, low = low, low_value, low - 1.0
+        low_value = excess(low)
+    while high - low > SEARCH_WIDTH:
+        slope = (high_value - low_value) / (high - low)
+        guess = low - low_value / slope if math.isfinite(slope) and slope < 0.0 else low
+        # aim a little to the private side, so that the bracket closes from both ends
+        guess += 0.2 * SEARCH_WIDTH
+        margin = 0.02 * (high - low)
+        middle = min(max(guess, low + margin), high - margin)
+        value = excess(middle)
+        if value > 0.0:
+            low, low_value = middle, value
+        else:
+            high, high_value = middle, value
+    return math.exp(high)
 
 
 def _most_steps(run: NoisyDescent, target: _Target) -> Calibrated:

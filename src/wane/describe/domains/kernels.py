@@ -107,7 +107,7 @@ def _above_level(costs: Array, first: Mask, longest: int, rise: float, fall: flo
     advantage = low
     last = np.append(first[1:], True)
     settled = last | (advantage > rise) | (advantage < -fall)
-    verdict = advantage < np.where(last, 0.0, -fall)
+    verdict = advantage < 0.0
     # An entry that is not settled by what lies before it agrees with the next one.
     decider = np.where(settled, np.arange(costs.size), costs.size)
     return np.asarray(verdict[np.minimum.accumulate(decider[::-1])[::-1]])
