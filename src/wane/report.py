@@ -32,7 +32,7 @@ def certificate_fields(
         "adjacency": certificate.run.adjacency.value,
         "release": run_to_fields(certificate.run)["release"],
         "composition_epsilon": _number(composition_epsilon(certificate, delta)),
-        "lower_bound_epsilon": None,
+        "lower_bound_epsilon": _number(certificate.lower_bound_epsilon(delta)),
         "verdicts": verdict_fields(certificate, delta),
     }
 
@@ -79,6 +79,8 @@ def certificate_text(fields: dict[str, Any]) -> str:
         f"mu       {shown(fields['mu'])}",
         f"theorem  {fields['theorem']} [{fields['citation']}]",
         f"released {_release_words(fields['release'])}, adjacency {fields['adjacency']}",
+        f"lower bound (an exact member of the class): epsilon "
+        f"{_shown_down(fields['lower_bound_epsilon'])}",
         f"composition (every iterate released): epsilon {shown(fields['composition_epsilon'])}",
     ]
     return "\n".join(lines)
@@ -104,6 +106,10 @@ def shown(value: float | str | None) -> str:
     if value is None:
         return "-"
     return value if isinstance(value, str) else round_up_to(value)
+
+
+def _shown_down(value: float | None) -> str:
+    return "-" if value is None else f"{value * (1.0 - 1e-6):.6g}"
 
 
 def _verdict(verdict: Verdict, delta: float) -> dict[str, Any]:

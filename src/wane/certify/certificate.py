@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from wane.audit.lower_bound import lower_bound
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP, Guarantee
@@ -55,6 +56,15 @@ class Certificate:
     def mu(self) -> float | None:
         """The Gaussian-DP parameter, or None if the best guarantee is not a Gaussian one."""
         return gaussian_mu_of(self.best().guarantee)
+
+    def lower_bound_epsilon(self, delta: float) -> float | None:
+        """Return what an exact member of the described class leaks; None where none is known."""
+        found = lower_bound(self.run)
+        return None if found is None else found.epsilon(delta)
+
+    def bracket(self, delta: float = DEFAULT_DELTA) -> tuple[float | None, float]:
+        """Return a lower and an upper bound on the true epsilon at `delta`."""
+        return self.lower_bound_epsilon(delta), self.epsilon(delta)
 
     @property
     def guarantee(self) -> Guarantee:
