@@ -42,6 +42,31 @@ def verdict_fields(certificate: Certificate, delta: float) -> list[dict[str, Any
     return [_verdict(v, delta) for v in certificate.verdicts]
 
 
+def bracket_fields(certificate: Certificate, delta: float) -> dict[str, Any]:
+    """Return lower and upper bound on epsilon, and their ratio (None where none is known)."""
+    lower, upper = certificate.bracket(delta)
+    known = lower is not None and lower > 0.0 and math.isfinite(upper)
+    return {
+        "delta": delta,
+        "lower_epsilon": _number(lower),
+        "upper_epsilon": _number(upper),
+        "ratio": upper / lower if known and lower is not None else None,
+        "theorem": certificate.best(delta).analysis.name,
+        "adjacency": certificate.run.adjacency.value,
+    }
+
+
+def bracket_text(fields: dict[str, Any]) -> str:
+    """Return the bracket as the lines a person reads."""
+    lines = [
+        f"upper  epsilon {shown(fields['upper_epsilon'])}  at delta {fields['delta']:.6g}, "
+        f"by {fields['theorem']}",
+        f"lower  epsilon {_shown_down(fields['lower_epsilon'])}  by an exact member of the class",
+        f"ratio  {shown(fields['ratio'])}",
+    ]
+    return "\n".join(lines)
+
+
 def calibrated_fields(result: Calibrated, delta: float) -> dict[str, Any]:
     """Return a calibrated run, its certificate and the value that was searched for."""
     return {

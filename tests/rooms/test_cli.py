@@ -121,6 +121,13 @@ def test_curve(capsys, spec, tmp_path):
     assert picture.read_text().lstrip().startswith("<?xml")
 
 
+def test_audit(capsys, spec):
+    made = as_json(capsys, "audit", spec)
+    assert 0 < made["lower_epsilon"] <= made["upper_epsilon"]
+    assert made["ratio"] == pytest.approx(made["upper_epsilon"] / made["lower_epsilon"])
+    assert run(capsys, "audit", spec)[1].startswith("upper")
+
+
 def test_demo(capsys):
     status, out, _ = run(capsys, "demo")
     assert status == 0

@@ -42,6 +42,13 @@ def explain_spec(options: Namespace) -> Result:
     return made, certificate.explain(delta)
 
 
+def audit_spec(options: Namespace) -> Result:
+    """`wane audit`."""
+    certificate = certify(read_run(options.spec))
+    made = report.bracket_fields(certificate, _proper(options.delta))
+    return made, report.bracket_text(made)
+
+
 def curve_spec(options: Namespace) -> Result:
     """`wane curve`."""
     made = curve(

@@ -82,6 +82,9 @@ def _parser() -> argparse.ArgumentParser:
     explain = verb("explain", commands.explain_spec, "every theorem: applies, or what is missing")
     _delta(explain)
 
+    audit = verb("audit", commands.audit_spec, "lower bound beside the upper bound")
+    _delta(audit)
+
     curve = verb("curve", commands.curve_spec, "epsilon along steps or noise, all theorems")
     curve.add_argument("--over", choices=["steps", "noise"], default="steps")
     curve.add_argument("--from", dest="start", type=_number, required=True, metavar="A")
