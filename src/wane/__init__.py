@@ -79,8 +79,6 @@ from wane.guarantees import (
 )
 
 __all__ = [
-    "MCP",
-    "SCAD",
     "Adjacency",
     "Affine",
     "Ball",
@@ -110,6 +108,7 @@ __all__ = [
     "LastIterate",
     "LogBarrier",
     "LossForm",
+    "MCP",
     "MissingExtra",
     "NoTheoremApplies",
     "NoiseMultiplier",
@@ -125,6 +124,7 @@ __all__ = [
     "Product",
     "RenyiDP",
     "Ridge",
+    "SCAD",
     "Schedule",
     "SecondOrderCone",
     "ShuffledOnce",

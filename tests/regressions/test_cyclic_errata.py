@@ -87,7 +87,7 @@ def test_e3_weakly_convex():
     """CE5: m = 0.01, M = 1, step 0.495, 200 batches."""
     case = COUNTEREXAMPLES["CE5"]
     claimed_constant = math.sqrt(
-        1 + 2 * case["lam"] * case["m"] * (1 + case["m"] / (2 * (1 + case["m"])))
+        1 + 2 * case["lam"] * case["m"] * (1 + case["m"] / (1 + case["m"]))
     )
     exact = case["ratio"] * 2 * fading(claimed_constant, case["l"])
     run = clipped_cyclic(case["lam"], -case["m"], 1.0, case["l"])
@@ -163,3 +163,47 @@ def test_a_vanishing_guarantee_is_never_zero():
         batches=Cyclic(1),
     )
     assert mu_by_position(run)[0] > 0
+
+
+def test_a_zero_constant_does_not_hide_a_record():
+    """One step with Lipschitz constant zero once gave NaN, which `max` overlooked: 0.28 for 20."""
+    from wane.describe import GradientNoise, Iterates, Phase, Schedule
+
+    noises = [(0.1, 10.0, False), (0.1, 10.0, False), (0.5, 10.0, True)]
+    noises += [(0.1, 10.0, False), (0.1, 10.0, False), (0.1, 0.1, False)]
+    run = NoisyDescent(
+        objective=Objective(gradient_bound=1.0, smoothness=0.0, strong_convexity=0.0, ridge=2.0),
+        records=3,
+        schedule=Schedule([Phase(1, eta, GradientNoise(s), cool) for eta, s, cool in noises]),
+        batches=Cyclic(1),
+        release=Iterates((1,)),
+    )
+    assert certify(run).mu == pytest.approx(20.0, rel=1e-3)
+
+
+def test_a_noiseless_phase_is_covered_by_later_noise():
+    """A phase without noise once made composition NaN and the whole certificate fail."""
+    from wane.describe import GradientNoise, Phase, Schedule
+
+    phases = [Phase(2, 0.5, GradientNoise(0.0)), Phase(4, 0.5, GradientNoise(1.0))]
+    run = NoisyDescent(
+        objective=Objective(gradient_bound=1.0, smoothness=1.0, strong_convexity=0.0),
+        records=10,
+        schedule=Schedule(phases),
+        batches=Cyclic(5),
+    )
+    verdicts = {v.analysis.name: v.guarantee.mu for v in certify(run).applicable}
+    assert math.isinf(verdicts["gaussian_composition"])
+    assert 0 < verdicts["last_iterate"] < math.inf
+
+
+def test_long_expansion_then_contraction_is_not_rounded_down():
+    """A million steps out and a million back: offsets of 1e5 must not cost digits unnoticed."""
+    from wane.theory.programme import constant_block, quiet_block
+
+    n, x = 10**6, 0.1
+    grown = constant_block(0.0, x, 0.0, n)
+    back = grown.then(quiet_block(-x, 0.0, n))
+    powers = (1 - math.exp(-2 * x * n)) / (1 - math.exp(-2 * x))
+    truth = math.exp(-2 * x) / (powers * (1 + math.exp(-2 * x)))
+    assert truth <= back.value <= truth * (1 + 1e-8)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from wane.audit.lower_bound import lower_bound
-from wane.describe import NoisyDescent, check
+from wane.describe import Adjacency, NoisyDescent, check
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP, Guarantee
 from wane.numerics.display import round_up_to
@@ -77,6 +77,15 @@ class Certificate:
 
     def group(self, size: int) -> Guarantee:
         """Return the guarantee for any `size` records at once."""
+        m = self.run.objective.strong_convexity
+        curved = m is not None and m > 0.0 and not self.run.objective.clipped
+        if curved and self.run.adjacency is not Adjacency.REPLACE_ONE and self.mu is None:
+            # on the way from one data set to the other some batches would hold several null
+            # records, and bend less than declared
+            raise NoTheoremApplies(
+                f"group needs adjacency replace-one for strongly convex losses, got "
+                f"{self.run.adjacency.value}; put the curvature into ridge instead."
+            )
         return self.guarantee.group(size)
 
     def compose(self, *others: Certificate) -> Guarantee:

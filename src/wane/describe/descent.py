@@ -22,9 +22,9 @@ from wane.errors import InvalidDescription
 class NoisyDescent:
     """`x' = prox(x - step_size * (sum of the batch's gradients / size + ridge x + Z))`, repeated.
 
-    The start may be fixed or random but never depends on the data.  Either `steps`, `step_size`
-    and `noise` are given, with `cool_down` more steps at the end that use no record, or a
-    `schedule` of phases.
+    The start lies in the domain; it may be fixed or random but never depends on the data.  Either
+    `steps`, `step_size` and `noise` are given, with `cool_down` more steps at the end that use no
+    record, or a `schedule` of phases.
     """
 
     objective: Objective
@@ -51,12 +51,20 @@ class NoisyDescent:
             raise InvalidDescription(
                 f"batches.size must be at most records={self.records}, got {self.batch_size}."
             )
+        self._check_dimension()
         if self.schedule is None:
             self._check_constant()
         else:
             self._check_schedule(self.schedule)
         self._check_release()
         _ = self.gradient_noise_stds  # a multiplier without a gradient bound is refused here
+
+    def _check_dimension(self) -> None:
+        given, needed = self.objective.dimension, self.domain.dimension
+        if given is not None and needed is not None and given != needed:
+            raise InvalidDescription(
+                f"objective.dimension must be that of the domain, {needed}, got {given}."
+            )
 
     def _check_constant(self) -> None:
         values = {"steps": self.steps, "step_size": self.step_size, "noise": self.noise}

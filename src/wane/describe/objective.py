@@ -28,7 +28,8 @@ class Objective:
 
     Attributes:
         gradient_bound: bound on the norm of one record's gradient: proven, or the clipping
-            threshold if `clipped`.  The ridge term is not part of it.
+            threshold if `clipped`.  The ridge term is not part of it, nor is any other part that
+            all losses share: what is used is that two records differ by at most twice the bound.
         smoothness: upper end of the spectrum of one record's Hessian.
         strong_convexity: lower end of it; 0 is convex, negative is weakly convex.
         clipped: each record's gradient is scaled down to norm `gradient_bound`.

@@ -77,7 +77,8 @@ def log_clipped_lipschitz(step_size: Array, low: float, high: float) -> Array:
     inside = (beta < 1.0) & (beta * rho < room)
     safe = np.where(inside, room, 1.0)
     bent = 0.5 * np.log1p(np.where(inside, rho * rho / safe, 0.0))
-    straight = np.maximum(np.log(np.maximum(beta + rho, 1.0)), 0.0)
+    # otherwise beta + rho is one of the ends: |1 - eta low| or |1 - eta high|
+    straight = np.maximum(log_gradient_lipschitz(step_size, low, high), 0.0)
     return np.where(inside, bent, straight)
 
 
@@ -109,14 +110,19 @@ def _log_clipped(step_size: Array, m: float, M: float, ridge: float) -> Array:
 
 
 def _log_abs_one_minus(t: Array) -> Array:
+    """`ln |1 - t|`, with the product `t` itself rounded to the unfavourable side."""
     t = np.asarray(t, dtype=np.float64)
-    if np.all(t < 1.0):
-        return np.log1p(-t)
+    doubt = 4e-16 * np.abs(t)
+    below, above = t - doubt, t + doubt
+    if np.all(above < 1.0):
+        return np.log1p(-below)
     with np.errstate(divide="ignore"):
-        return np.where(t < 1.0, np.log1p(-np.minimum(t, 1.0)), np.log(np.maximum(t - 1.0, 0.0)))
+        left = np.log1p(-np.minimum(below, 1.0))
+        right = np.log(np.maximum(above - 1.0, 0.0))
+    return np.maximum(left, right)
 
 
 def _up(x: Array) -> Array:
-    """Cover the rounding of the few operations that made `x`; a zero constant becomes a tiny one."""
+    """Cover the rounding of the operations that made `x`; a zero constant becomes a tiny one."""
     x = np.maximum(x, NEGLIGIBLE)
     return x + 2e-15 * np.abs(x)

@@ -73,6 +73,7 @@ class _Chain:
 
     def __init__(self) -> None:
         self._done: list[tuple[Array, Array, Array, Array]] = []
+        self._doubt = 0.0
 
     def extend(self, chunk: tuple[Array, Array, Array, Array]) -> None:
         offset, shift, variance, product = chunk
@@ -94,6 +95,7 @@ class _Chain:
             pooled = pooled.then(_block(chunk, used))
             used += 1
         self._done.append(_arrays(pooled))
+        self._doubt = max(self._doubt, pooled.doubt)
         if used < len(offset):
             self._done.append((offset[used:], shift[used:], variance[used:], product[used:]))
 
@@ -105,7 +107,9 @@ class _Chain:
     @property
     def mu_squared(self) -> float:
         pieces = [_values(shift, variance) for _, shift, variance, _ in self._done]
-        return float(math.fsum(pieces)) * (1.0 + 1e-15)
+        pieces.append(math.fsum(pieces) * self._doubt)
+        total = float(math.fsum(pieces)) * (1.0 + 1e-15)
+        return math.inf if math.isnan(total) else max(total, 5e-324)
 
 
 def _follows(left: Block, right: Block) -> bool:

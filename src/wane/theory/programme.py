@@ -36,6 +36,8 @@ class Block:
     log_shift: float
     log_variance: float
     log_product: float
+    doubt: float = 0.0
+    """Relative error that adding numbers with large offsets may have left in S^2 / U."""
 
     @property
     def log_slope(self) -> float:
@@ -48,7 +50,7 @@ class Block:
         if self.log_shift == -math.inf:
             return 0.0
         exponent = 2.0 * self.log_shift - self.log_variance
-        margin = 4e-16 * (16.0 + 2.0 * abs(self.log_shift) + abs(self.log_variance))
+        margin = 4e-16 * (16.0 + 2.0 * abs(self.log_shift) + abs(self.log_variance)) + self.doubt
         if exponent > 709.0:
             return math.inf
         return max(math.exp(exponent) * (1.0 + margin), 5e-324)
@@ -57,14 +59,19 @@ class Block:
         """Pool with the block that follows."""
         ours = self.offset + other.log_product
         offset = max(ours, other.offset)
+        shifts = (self.log_shift + ours - offset, other.log_shift + other.offset - offset)
+        variances = (
+            self.log_variance + 2.0 * (ours - offset),
+            other.log_variance + 2.0 * (other.offset - offset),
+        )
+        # offsets are known to an ulp of their size; that matters where both sides do
+        blur = 8e-16 * (abs(ours) + abs(other.offset))
         return Block(
             offset,
-            _log_add(self.log_shift + ours - offset, other.log_shift + other.offset - offset),
-            _log_add(
-                self.log_variance + 2.0 * (ours - offset),
-                other.log_variance + 2.0 * (other.offset - offset),
-            ),
+            _log_add(*shifts),
+            _log_add(*variances),
             self.log_product + other.log_product,
+            max(self.doubt, other.doubt) + blur * (_share(*shifts) + _share(*variances)),
         )
 
     def repeated(self, count: int) -> Block:
@@ -77,6 +84,7 @@ class Block:
             self.log_shift + log_geometric_sum(g, count),
             self.log_variance + log_geometric_sum(2.0 * g, count),
             count * g,
+            self.doubt,
         )
 
 
@@ -102,9 +110,9 @@ def log_geometric_sum(log_ratio: float, count: int) -> float:
     y = abs(log_ratio)
     if count == 1:
         return 0.0
-    if y == 0.0:
+    if count * y < 1e-17:
         return math.log(count)
-    return math.log(-math.expm1(-count * y)) - math.log(-math.expm1(-y))
+    return math.log(math.expm1(-count * y) / math.expm1(-y))
 
 
 def _log_add(a: float, b: float) -> float:
@@ -112,6 +120,11 @@ def _log_add(a: float, b: float) -> float:
     if high == -math.inf:
         return -math.inf
     return high + math.log1p(math.exp(low - high))
+
+
+def _share(a: float, b: float) -> float:
+    """How much the smaller of two logarithms contributes to their sum."""
+    return math.exp(-abs(a - b)) if math.isfinite(a) and math.isfinite(b) else 0.0
 
 
 class Pool:
@@ -151,7 +164,7 @@ class Pool:
     def mu_squared(self) -> float:
         """The programme's value, rounded up."""
         total = math.fsum(block.value * count for block, count in self._stack)
-        return total * (1.0 + 1e-15)
+        return math.inf if math.isnan(total) else total * (1.0 + 1e-15)
 
 
 def _must_pool(left: Block, right: Block) -> bool:

@@ -46,6 +46,8 @@ def composed_by_position(run: NoisyDescent) -> Array:
         cost = (run.gradient_sensitivity / run.gradient_noise_stds[data]) ** 2
     period = run.steps_per_epoch
     rounding = 1.0 + 4e-16 * (len(counts) + 64.0)
+    if not np.all(np.isfinite(cost)):
+        return np.full(min(period, MANY_POSITIONS), math.inf)
     if period > MANY_POSITIONS:
         most = -(-counts // period)
         return np.array([float(np.sum(most * cost)) * rounding])
@@ -69,7 +71,8 @@ def hidden(run: NoisyDescent, *, diameter: float = math.inf) -> float:
     if len(run.plan) > FEW_ROWS and not isinstance(run.release, Iterates):
         return float(np.max(_hidden_arrays(run)))
     timelines = timelines_of(run)
-    return max(_record(timelines, p, diameter) for p in _suspects(run, timelines))
+    values = [_record(timelines, p, diameter) for p in _suspects(run, timelines)]
+    return float(np.max(values))  # which, unlike max(), does not overlook a NaN
 
 
 def hidden_by_position(run: NoisyDescent, *, diameter: float = math.inf) -> Array:

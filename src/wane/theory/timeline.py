@@ -195,8 +195,8 @@ def _extended(block: Block | None, segment: Segment, steps: int) -> Block | None
 def bounded_record_mu_squared(timeline: Timeline, position: int, diameter: float) -> float:
     """As `record_mu_squared`, the two runs being at most `diameter` apart at all times.
 
-    The interpolation may start after any step with that distance; starting after a visit loses
-    nothing, and whatever start the search settles on is sound.
+    The interpolation may start after any step with that distance.  Only starts after a visit are
+    tried, which loses nothing where steps do not expand; any start is sound.
     """
     best = record_mu_squared(timeline, position)
     visits = timeline.visits(position)
