@@ -182,7 +182,7 @@ def steps() -> st.SearchStrategy[Step]:
 @given(step=steps(), where=st.floats(0.0, 1.0), fineness=st.sampled_from([0.3, 0.03, 0.003]))
 def test_dots_dominate_the_step(step: Step, where: float, fineness: float) -> None:
     extent, variance = loss_spread(step)
-    interval = fineness * math.sqrt(variance)
+    interval = max(fineness * math.sqrt(variance), 1e-9)
     dots = connect_dots(step, interval)
     assert dots.masses.sum() == pytest.approx(1.0, abs=2e-12)
     epsilon = where**3 * extent

@@ -93,10 +93,12 @@ class GaussianMixtureStep:
         if math.isinf(largest) or math.isinf(order * largest * largest):
             return math.inf
         excess = order - 1.0
+        if math.isinf(excess * order * largest * largest):
+            return gaussian_renyi(order, largest)
         exponents = 0.5 * excess * order * mus**2
         # Weights sum to at least 1, so the result is not below the mean of expm1.
         if exponents.max() < 1.0:
-            value = math.log1p(float(np.dot(weights, np.expm1(exponents)))) / excess
+            value = math.log1p(float(np.sum(weights * np.expm1(exponents)))) / excess
         else:
             value = float(special.logsumexp(exponents, b=weights)) / excess
         return inflate(max(value, math.ulp(0.0)), 1e-13)

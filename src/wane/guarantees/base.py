@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import ClassVar
 
 from wane.errors import InvalidDescription
 from wane.guarantees import arguments
 from wane.guarantees.atoms import Recipe
-from wane.numerics.roots import minimise_scalar_bounded, smallest_satisfying
+from wane.numerics.roots import minimise_scalar_bounded
 from wane.numerics.rounding import round_up
-
-_SCAN = tuple(10.0 ** (exponent / 8.0) for exponent in range(-40, 33))  # 1e-5 to 1e4
 
 
 class Guarantee(ABC):
@@ -29,6 +28,10 @@ class Guarantee(ABC):
     @abstractmethod
     def delta(self, epsilon: float) -> float:
         """The certified delta at this epsilon, never rounded down."""
+
+    @abstractmethod
+    def epsilon(self, delta: float) -> float:
+        """The smallest certified epsilon at this delta, never rounded down; infinite if none."""
 
     @abstractmethod
     def renyi(self, order: float) -> float:
@@ -50,15 +53,6 @@ class Guarantee(ABC):
         """The exact steps behind the guarantee, if it knows them; None if it is only a bound."""
         return None
 
-    def epsilon(self, delta: float) -> float:
-        """The smallest certified epsilon at this delta, never rounded down; infinite if none."""
-        delta = arguments.probability(delta, "delta")
-        if delta >= 1.0 or self.delta(0.0) <= delta:
-            return 0.0
-        if delta == 0.0 or self.delta(1e300) > delta:
-            return math.inf
-        return smallest_satisfying(lambda epsilon: self.delta(epsilon) <= delta, 0.0)
-
     def type_ii(self, type_i: float) -> float:
         """A lower bound on the attacker's type II error, given the type I error.
 
@@ -67,17 +61,23 @@ class Guarantee(ABC):
         """
         type_i = arguments.probability(type_i, "type_i")
 
-        def bound(epsilon: float) -> float:
-            kept = 1.0 - self.delta(epsilon)
+        def bound(epsilon: float, delta: float) -> float:
+            kept = 1.0 - delta
             steep = kept - type_i * math.exp(min(epsilon, 700.0))
             return -max(steep, math.exp(-epsilon) * (kept - type_i), 0.0)
 
-        start = min(range(len(_SCAN)), key=lambda place: bound(_SCAN[place]))
-        low, high = _SCAN[max(start - 1, 0)], _SCAN[min(start + 1, len(_SCAN) - 1)]
-        best = min(bound(0.0), bound(_SCAN[start]))
-        best = min(best, minimise_scalar_bounded(bound, low, high, steps=30)[1])
+        values = [bound(epsilon, delta) for epsilon, delta in self._sketch]
+        best = min(range(len(values)), key=values.__getitem__)
+        ends = self._sketch[max(best - 1, 0)][0], self._sketch[min(best + 1, len(values) - 1)][0]
+        refined = minimise_scalar_bounded(lambda e: bound(e, self.delta(e)), *ends, steps=16)[1]
         # A few roundings at the scale of 1 happened above.
-        return max(-best - 4e-15, 0.0)
+        return max(-min(values[best], refined) - 4e-15, 0.0)
+
+    @cached_property
+    def _sketch(self) -> tuple[tuple[float, float], ...]:
+        """The profile at zero and at powers of two from 1/1024 to 8192."""
+        epsilons = (0.0, *(2.0**power for power in range(-10, 14)))
+        return tuple((epsilon, self.delta(epsilon)) for epsilon in epsilons)
 
     def true_positive_rate(self, false_positive_rate: float) -> float:
         """An upper bound on the attacker's power at this false positive rate."""

@@ -49,7 +49,7 @@ class GaussianMixture(Guarantee):
         """The average of the exact Gaussian profiles, never rounded down."""
         epsilon = arguments.non_negative(epsilon, "epsilon", "a smaller epsilon is more private")
         mus, weights = self._arrays
-        average = float(np.dot(weights, gaussian_delta(epsilon, mus)))
+        average = float(np.sum(weights * gaussian_delta(epsilon, mus)))
         # Products of a weight with the smallest double may round to zero.
         floor = math.ulp(0.0) if self.mus[-1] > 0.0 else 0.0
         return min(inflate(max(average, floor), 1e-15 * (2 + len(self.mus))), 1.0)

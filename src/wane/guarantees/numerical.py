@@ -1,7 +1,12 @@
-"""Numerical accounts: known steps, composed by convolving their privacy losses."""
+"""Numerical accounts: known steps, composed by convolving their privacy losses.
+
+The account is made at the first question and kept.  It dominates the exact composition at every
+epsilon; its epsilon is typically 1e-4 above the truth, relatively, for up to 1e7 steps.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +23,10 @@ from wane.guarantees.atoms import (
     normal_form,
 )
 from wane.guarantees.base import Guarantee
+from wane.guarantees.convolution import LARGEST_GAUSSIAN, composed_losses
 from wane.guarantees.renyi import CurveOf, RenyiDP, grouped
+from wane.numerics.composed_losses import ComposedLosses
+from wane.numerics.normal import gaussian_delta, gaussian_epsilon
 from wane.numerics.rounding import add_up
 
 
@@ -45,12 +53,27 @@ class NumericalDP(Guarantee):
         object.__setattr__(self, "parts", normal_form(checked))
 
     def delta(self, epsilon: float) -> float:
-        """Never rounded down."""
-        return self._as_renyi.delta(epsilon)
+        """The hockey stick of the composed losses, never rounded down."""
+        epsilon = arguments.non_negative(epsilon, "epsilon", "a smaller epsilon is more private")
+        if self._gaussian is not None:
+            return gaussian_delta(epsilon, self._gaussian)
+        if self._accounts is None or math.isinf(epsilon):
+            return self._as_renyi.delta(epsilon)
+        delta = max(account.delta(epsilon) for account in self._accounts)
+        # The account counts truncated losses as infinite; Renyi divergences do not truncate.
+        return delta if delta > self._floor else min(delta, self._as_renyi.delta(epsilon))
 
     def epsilon(self, delta: float) -> float:
-        """Never rounded down."""
-        return self._as_renyi.epsilon(delta)
+        """The inverse of `delta`, never rounded down."""
+        delta = arguments.probability(delta, "delta")
+        if self._gaussian is not None:
+            return gaussian_epsilon(delta, self._gaussian)
+        if delta >= 1.0:
+            return 0.0
+        if self._accounts is None or delta == 0.0:
+            return self._as_renyi.epsilon(delta)
+        epsilon = max(account.epsilon(delta) for account in self._accounts)
+        return epsilon if delta > self._floor else min(epsilon, self._as_renyi.epsilon(delta))
 
     def renyi(self, order: float) -> float:
         """The sum over the steps, each in its worse direction."""
@@ -67,6 +90,8 @@ class NumericalDP(Guarantee):
         size = arguments.count(size, "size")
         if size == 1:
             return self
+        if len(self.parts) == 1 and self._gaussian is not None:
+            return NumericalDP(((GaussianStep(add_up([(self._gaussian, size)])), 1),))
         return grouped(CurveOf(self), size)
 
     def recipe(self) -> Recipe:
@@ -76,6 +101,27 @@ class NumericalDP(Guarantee):
     def absorb(self, others: tuple[Guarantee, ...]) -> NumericalDP:
         """Recipes are joined."""
         return joined((self, *others))
+
+    @cached_property
+    def _gaussian(self) -> float | None:
+        """The mu of an account that is nothing but Gaussian, or that a Gaussian part ruins."""
+        if not self.parts:
+            return 0.0
+        atom, _ = self.parts[0]
+        if not isinstance(atom, GaussianStep):
+            return None
+        if len(self.parts) == 1:
+            return atom.mu
+        return math.inf if atom.mu > LARGEST_GAUSSIAN else None
+
+    @cached_property
+    def _accounts(self) -> tuple[ComposedLosses, ...] | None:
+        return composed_losses(self.parts)
+
+    @cached_property
+    def _floor(self) -> float:
+        """A delta that is far above the mass of the losses counted as infinite."""
+        return 1e6 * max(account.infinite for account in self._accounts or ())
 
     @cached_property
     def _as_renyi(self) -> RenyiDP:

@@ -28,7 +28,7 @@ class LinearCurve:
 
     def __call__(self, order: float) -> float:
         """The curve at this order, rounded up."""
-        return inflate(self.rho * order, 4e-16)
+        return inflate(self.rho * order, 4e-16) if self.rho > 0.0 else 0.0
 
 
 @dataclass(frozen=True)

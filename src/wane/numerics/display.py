@@ -12,4 +12,6 @@ def round_up_to(value: float, digits: int = 6) -> str:
         return f"{value:g}"
     exact = Decimal(value)
     rounded = Context(prec=digits, rounding=ROUND_CEILING).plus(exact)
-    return f"{rounded.normalize():g}" if abs(rounded.adjusted()) < 5 else f"{rounded:.{digits-1}e}"
+    return (
+        f"{rounded.normalize():g}" if abs(rounded.adjusted()) < 5 else f"{rounded:.{digits - 1}e}"
+    )

@@ -147,18 +147,19 @@ def _newton_mu(epsilon: float, delta: float, low: float) -> float:
 
 def gaussian_tradeoff(type_i: float, mu: float) -> float:
     """The type II error of the best test between N(0,1) and N(mu,1), never above the truth."""
-    if type_i >= 1.0 or math.isinf(mu):
+    if type_i >= 1.0 or mu >= LARGEST_MU:
         return 0.0
     if type_i <= 0.0:
         return 1.0
-    if mu == 0.0:
-        return math.nextafter(1.0 - type_i, 0.0)
-    return max(_shifted_probability(-float(special.ndtri(type_i)), -mu, -MARGIN), 0.0)
+    # Near one the complement of the power has more digits.
+    by_power = math.nextafter(1.0 - gaussian_power(type_i, mu), 0.0)
+    missed = _shifted_probability(-float(special.ndtri(type_i)), -mu, -MARGIN) if mu > 0.0 else 0.0
+    return max(missed, by_power, 0.0)
 
 
 def gaussian_power(false_positive_rate: float, mu: float) -> float:
     """The true positive rate of the best test between N(0,1) and N(mu,1), never below the truth."""
-    if false_positive_rate >= 1.0 or math.isinf(mu):
+    if false_positive_rate >= 1.0 or mu >= LARGEST_MU:
         return 1.0
     if false_positive_rate <= 0.0 or mu == 0.0:
         return false_positive_rate

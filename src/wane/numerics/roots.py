@@ -93,22 +93,28 @@ def first_at_most(
     if at_high > log_goal:
         raise Unreachable(f"the function does not fall to {goal:g} before {high:g}")
     above, below = at_low - log_goal, at_high - log_goal  # the ordinates of the chord
+    moved = 0
     for round_number in range(200):
         if high - low <= relative * high:
             break
-        middle = low + (high - low) * above / (above - below) if above > below else low
-        if round_number % 4 == 3 or not low < middle < high:
+        if round_number % 8 == 7 or not above > below:
             middle = _between(low, high)
+        else:
+            # Not closer to an end than this, so that the bracket shrinks from both sides.
+            margin = 0.4 * relative * high
+            chord = low + (high - low) * above / (above - below)
+            middle = min(max(chord, low + margin), high - margin)
         if not low < middle < high:
             break
-        # Aim a hair to the right, so that the last steps shrink the bracket from both sides.
-        middle = min(middle * (1.0 + 0.25 * relative), high)
         value = function(middle)
         ordinate = math.log(max(value, SMALLEST_POSITIVE)) - log_goal
+        # An end that stays twice in a row has its ordinate halved.
         if value <= goal:
-            high, below, above = middle, min(ordinate, 0.0), 0.5 * above
+            high, below, above = middle, min(ordinate, 0.0), above * (0.5 if moved > 0 else 1.0)
+            moved = 1
         else:
-            low, above, below = middle, max(ordinate, 0.0), 0.5 * below
+            low, above, below = middle, max(ordinate, 0.0), below * (0.5 if moved < 0 else 1.0)
+            moved = -1
     return high
 
 

@@ -60,8 +60,7 @@ def renyi_add_or_remove(order: float, rate: float, mu: float) -> float:
 
 def _grid(low: float, high: float, order: float, mu: float) -> Array | None:
     """Equally spaced points fine enough for the sharpest feature, or None if there are too many."""
-    step = min(0.25, 0.5 / mu, 1.0 / (mu * math.sqrt(order)))
-    points = (high - low) / step
+    points = (high - low) * max(4.0, 2.0 * mu, mu * math.sqrt(order))
     if not points < _MOST_POINTS:
         return None
     return np.linspace(low, high, math.ceil(points) + 1)
@@ -86,7 +85,7 @@ def _divergence(order: float, log_ratio: Array, log_density: Array, grid: Array)
         log_total = float(special.logsumexp(order * log_ratio + log_density)) + log_constant
         return inflate(max(log_total / excess, FLOOR), RELATIVE)
     density = np.exp(log_density + log_constant)
-    total = float(np.dot(density, _convex_gap(order, log_ratio)))
+    total = float(np.sum(density * _convex_gap(order, log_ratio)))
     return inflate(max(math.log1p(excess * total) / excess, FLOOR), RELATIVE)
 
 

@@ -1,0 +1,150 @@
+"""From a recipe of steps to their composed privacy losses, one account per direction."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from wane.guarantees.atoms import (
+    Atom,
+    GaussianMixtureStep,
+    GaussianStep,
+    Pair,
+    Recipe,
+    SampledGaussianStep,
+    normal_form,
+)
+from wane.numerics.composed_losses import ComposedLosses
+from wane.numerics.loss_dots import (
+    GaussianLoss,
+    LossDots,
+    ReplacedLoss,
+    SampledLoss,
+    Step,
+    always_seen,
+    blend,
+    connect_dots,
+    loss_spread,
+)
+
+LARGEST_GAUSSIAN = 1e4
+"""A mu beyond which a Gaussian step inside a numerical account counts as no privacy."""
+
+LARGEST_SAMPLED = 100.0
+"""A mu beyond which a sampled step counts as showing for certain whether the record took part."""
+
+MOST_STEPS, MOST_DRAWS = 32, 256
+"""Most different mus per kind of step, and per mixture; more are rounded up to a ladder."""
+
+_INTERVAL = 0.03  # of the standard deviation of one step's loss: adds 1.5e-4 to its variance
+_FEWEST, _MOST = 2.0**15, 2.0**20  # intervals across the widest range of losses
+
+
+def composed_losses(recipe: Recipe) -> tuple[ComposedLosses, ...] | None:
+    """The accounts whose largest delta holds, or None if the losses are too extreme to convolve."""
+    recipe = normal_form(_coarsened(recipe))
+    interval = _interval(recipe)
+    if interval is None:
+        return None
+    one_sided = any(
+        isinstance(atom, SampledGaussianStep) and atom.pair is Pair.ADD_OR_REMOVE
+        for atom, _ in recipe
+    )
+    return tuple(
+        ComposedLosses([(_dots(atom, interval, way), count) for atom, count in recipe], interval)
+        for way in ((False, True) if one_sided else (False,))
+    )
+
+
+def _interval(recipe: Recipe) -> float | None:
+    """Fine against one step's loss, yet with transforms of a million bins at most."""
+    widest = variance = 0.0
+    for atom, count in recipe:
+        for step in _steps(atom):
+            extent, spread = loss_spread(step)
+            widest, variance = max(widest, extent), variance + count * spread
+        if isinstance(atom, SampledGaussianStep) and atom.mu > LARGEST_SAMPLED:
+            shown = -math.log1p(-atom.rate)
+            widest, variance = max(widest, shown), variance + count * shown**2
+    steps = sum(count for _, count in recipe)
+    if not 1e-200 < variance < math.inf:
+        return None
+    widest = max(widest, 20.0 * math.sqrt(variance))
+    fine = min(_INTERVAL * math.sqrt(variance / steps), widest / _FEWEST)
+    return max(fine, widest / _MOST)
+
+
+def _steps(atom: Atom) -> list[Step]:
+    """The losses an atom is made of, in the direction in which they spread more."""
+    if isinstance(atom, GaussianStep):
+        return [GaussianLoss(atom.mu)]
+    if isinstance(atom, GaussianMixtureStep):
+        return [GaussianLoss(mu) for mu in atom.mus if 0.0 < mu <= LARGEST_GAUSSIAN]
+    return [_sampled(atom, False)] if atom.mu <= LARGEST_SAMPLED else []
+
+
+def _sampled(atom: SampledGaussianStep, reverse: bool) -> Step:
+    if atom.pair is Pair.REPLACE:
+        return ReplacedLoss(atom.mu, atom.rate)
+    return SampledLoss(atom.mu, atom.rate, reverse)
+
+
+def _dots(atom: Atom, interval: float, reverse: bool) -> LossDots:
+    """The loss of one atom on dots."""
+    if isinstance(atom, SampledGaussianStep):
+        if atom.mu > LARGEST_SAMPLED:
+            one_sided = atom.pair is Pair.ADD_OR_REMOVE
+            return always_seen(atom.rate, interval, reverse and one_sided)
+        return connect_dots(_sampled(atom, reverse), interval)
+    if isinstance(atom, GaussianStep):
+        return connect_dots(GaussianLoss(atom.mu), interval)
+    parts = zip(atom.mus, atom.weights, strict=True)
+    return blend([(_gaussian_dots(mu, interval), weight) for mu, weight in parts])
+
+
+def _gaussian_dots(mu: float, interval: float) -> LossDots:
+    if mu == 0.0:
+        return always_seen(0.0, interval, False)
+    if mu > LARGEST_GAUSSIAN:
+        return always_seen(1.0, interval, False)
+    return connect_dots(GaussianLoss(mu), interval)
+
+
+def _coarsened(recipe: Recipe) -> Recipe:
+    """The same steps with fewer different mus, each rounded up, which never looks more private."""
+    sampled: dict[tuple[float, Pair], list[float]] = {}
+    for atom, _ in recipe:
+        if isinstance(atom, SampledGaussianStep):
+            sampled.setdefault((atom.rate, atom.pair), []).append(atom.mu)
+    ladders = {kind: _ladder(mus, MOST_STEPS) for kind, mus in sampled.items()}
+
+    def coarse(atom: Atom) -> Atom:
+        if isinstance(atom, SampledGaussianStep):
+            return replace(atom, mu=ladders[atom.rate, atom.pair][atom.mu])
+        if isinstance(atom, GaussianMixtureStep):
+            ladder = _ladder(list(atom.mus), MOST_DRAWS)
+            merged: dict[float, float] = {}
+            for mu, weight in zip(atom.mus, atom.weights, strict=True):
+                merged[ladder[mu]] = merged.get(ladder[mu], 0.0) + weight * (1.0 + 1e-15)
+            return GaussianMixtureStep(tuple(merged), tuple(merged.values()))
+        return atom
+
+    return tuple((coarse(atom), count) for atom, count in recipe)
+
+
+def _ladder(mus: list[float], most: int) -> dict[float, float]:
+    """Every mu with the value it is rounded up to: the largest mu of its rung."""
+    distinct = sorted(set(mus))
+    if len(distinct) <= most:
+        return {mu: mu for mu in distinct}
+    # Rungs far below the largest mu would be wasted: all of those share the lowest one.
+    top = min(distinct[-1], 2.0 * LARGEST_GAUSSIAN)
+    bottom = max(distinct[0], 1e-4 * top)
+    width = math.log(top / bottom) / (most - 1)
+
+    def rung(mu: float) -> int:
+        return math.ceil(math.log(min(max(mu, bottom), top) / bottom) / width)
+
+    # The last mu written to a rung is its largest.
+    largest = {rung(mu): mu for mu in distinct}
+    return {mu: largest[rung(mu)] for mu in distinct}

@@ -1,0 +1,212 @@
+"""Many privacy losses added up: a Fourier transform, tilted so that the tail is exact too.
+
+A plain transform has a noise floor of about 1e-16 times the number of steps, which drowns small
+deltas.  Every loss is therefore weighted by e^(tilt L) first, so that the losses that decide the
+question become the typical ones, and unweighted at the end.  What remains is bounded, and charged:
+
+    rounding of the transforms    a bound in mean square, added by Cauchy-Schwarz
+    wrapping around the window    from below it adds mass; from above it is charged by Chernoff
+    dots and quadrature           see `loss_dots`
+    truncated losses              count as infinite
+
+Nothing is rounded to the favour of privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from wane.errors import Unreachable
+from wane.numerics.loss_dots import LossDots
+from wane.numerics.roots import first_at_most, smallest_satisfying
+from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
+
+Array = NDArray[np.float64]
+
+_UNIT = 2.0**-53
+_OUTSIDE = 30.0  # the tilted mass outside the window is at most e^-30
+_GOOD_SHARE = 1e-5  # a view serves an epsilon if at most this share of its answer is noise
+_RUNG = 1.15  # tilts are powers of this, so that close questions share a view
+_LONGEST = 1 << 22
+_WIDTHS = tuple(2.0**power for power in range(-3, 7))
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The composed loss near the losses that one tilt makes typical.
+
+    `bins` holds the tilted masses at `start`, `start + 1`, ... intervals; their error is at most
+    `noise` in root sum of squares.  Losses above the window have mass at most e^`log_tail`.
+    """
+
+    tilt: float
+    log_moment: float
+    interval: float
+    start: int
+    bins: Array
+    noise: float
+    log_tail: float
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """The hockey stick over the finite losses, and how much of it is doubt."""
+        above = math.floor(min(epsilon / self.interval, 1e18)) + 1 - self.start
+        first = min(max(above, 0), self.bins.size)
+        losses = (self.start + np.arange(first, self.bins.size)) * self.interval
+        unweighted = np.exp(np.minimum(self.log_moment - self.tilt * losses, 700.0))
+        kernel = unweighted * -np.expm1(np.minimum(epsilon - losses, 0.0))
+        tail = math.exp(min(self.log_tail, self.log_moment - self.tilt * epsilon, 0.0))
+        doubt = self.noise * math.sqrt(float(np.sum(kernel**2))) + tail
+        return float(np.sum(kernel * self.bins[first:])) + doubt, doubt
+
+
+class ComposedLosses:
+    """The sum of independent losses on dots; every answer is an upper bound."""
+
+    def __init__(self, parts: Sequence[tuple[LossDots, int]], interval: float) -> None:
+        """`parts` pairs the loss of one step with the number of such steps."""
+        self._parts = tuple(parts)
+        self._interval = interval
+        self._views: dict[float, View] = {}
+        self.infinite = min(1.01 * math.fsum(n * dots.infinite for dots, n in parts), 1.0)
+
+    def delta(self, epsilon: float) -> float:
+        """The hockey stick at `epsilon`, never below the truth."""
+        if self.infinite >= 1.0:
+            return 1.0
+        if len(self._parts) == 1 and self._parts[0][1] == 1:
+            finite = self._parts[0][0].hockey_stick(epsilon, self._interval)
+        else:
+            finite = self._convolved_delta(epsilon)
+        # Sums of a million positive terms are good to 1e-10, even one after the other.
+        return min(inflate(finite + self.infinite, 1e-9) + SMALLEST_POSITIVE, 1.0)
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon at which `self.delta` was seen to be at most `delta`."""
+        if delta <= self.infinite:
+            return math.inf
+        high = self._chernoff_epsilon(delta)
+        while self.delta(high) > delta:
+            high = 2.0 * high
+            if math.isinf(high):
+                return math.inf
+        # Stay near the view just made as long as possible, rather than ask at zero at once.
+        low = 0.5 * high
+        while self.delta(low) <= delta:
+            low, high = (0.5 * low if low > self._interval else 0.0), low
+            if high == 0.0:
+                return 0.0
+        return first_at_most(self.delta, delta, low, high, relative=1e-8)
+
+    def _convolved_delta(self, epsilon: float) -> float:
+        """By the first view that serves, else by a new one."""
+        least = math.inf
+        for view in self._views.values():
+            total, doubt = view.delta(epsilon)
+            least = min(least, total)
+            if doubt <= _GOOD_SHARE * total:
+                return least
+        return min(least, self._view(self._tilt_for(epsilon)).delta(epsilon)[0])
+
+    def _view(self, tilt: float) -> View:
+        """The view at this tilt; its window holds all but e^-30 of the tilted mass."""
+        if tilt in self._views:
+            return self._views[tilt]
+        _, deviation = self._centre(tilt)
+        log_moment = self._log_moment(tilt)
+        down, up = (
+            min(
+                (self._log_moment(tilt + turn) - log_moment + _OUTSIDE) / abs(turn)
+                for turn in (side * width / deviation for width in _WIDTHS)
+            )
+            for side in (-1.0, 1.0)
+        )
+        start = math.floor(-down / self._interval) - 1
+        length = min(max(math.ceil(up / self._interval) + 2 - start, 64), _LONGEST)
+        length = int(fft.next_fast_len(length, real=True))
+        top = (start + length) * self._interval
+        higher = [tilt + width / deviation for width in _WIDTHS]
+        bins, noise = self._convolved(tilt, length)
+        self._views[tilt] = View(
+            tilt=tilt,
+            log_moment=log_moment + self._doubt(tilt),
+            interval=self._interval,
+            start=start,
+            # A negative mass is certainly below the truth, and zero is closer.
+            bins=np.maximum(np.roll(bins, -(start % length)), 0.0),
+            noise=noise,
+            log_tail=min(self._log_moment(other) - other * top for other in higher),
+        )
+        return self._views[tilt]
+
+    def _convolved(self, tilt: float, length: int) -> tuple[Array, float]:
+        """The tilted masses of the sum, modulo `length`, and a bound on their error."""
+        # Forward error of one transform of a probability vector, per coefficient.
+        rounding = _UNIT * (4.0 * math.log2(length) + 8.0)
+        product = np.ones(length // 2 + 1, dtype=np.complex128)
+        log_bound = np.zeros(length // 2 + 1)
+        relative = np.zeros(length // 2 + 1)
+        for dots, count in self._parts:
+            masses, _ = dots.tilted(tilt, self._interval)
+            factor = fft.rfft(np.bincount(dots.places % length, masses, length))
+            size = np.abs(factor) + rounding
+            log_size = np.log(size)
+            log_bound += count * log_size
+            relative += count * (rounding / size + 8.0 * _UNIT * (1.0 + np.abs(log_size)))
+            product *= factor**count
+        # |prod (f + e)^n - prod f^n| is at most prod (|f| + |e|)^n times this.
+        share = np.where(relative < 1.0, np.expm1(np.minimum(relative, 1.0)), 2.0)
+        errors = np.exp(np.minimum(log_bound, 700.0)) * (share + rounding)
+        # Parseval; every frequency but the first and the last stands for two.
+        return fft.irfft(product, length), math.sqrt(2.0 * float(np.sum(errors**2)) / length)
+
+    def _log_moment(self, tilt: float) -> float:
+        return math.fsum(n * dots.log_moment(tilt, self._interval) for dots, n in self._parts)
+
+    def _doubt(self, tilt: float) -> float:
+        """What rounding in the weights e^(tilt L) can do to the logarithm of a composed mass."""
+        total = 0.0
+        for dots, count in self._parts:
+            masses, log_moment = dots.tilted(tilt, self._interval)
+            typical = float(np.sum(masses * np.abs(tilt * self._interval * dots.places)))
+            total += count * 1e-15 * (4.0 + typical + abs(log_moment))
+        return total
+
+    def _centre(self, tilt: float) -> tuple[float, float]:
+        """Mean and standard deviation of the tilted sum."""
+        mean = variance = 0.0
+        for dots, count in self._parts:
+            masses, _ = dots.tilted(tilt, self._interval)
+            losses = dots.places * self._interval
+            average = float(np.sum(masses * losses))
+            mean += count * average
+            variance += count * float(np.sum(masses * (losses - average) ** 2))
+        return mean, max(math.sqrt(variance), self._interval)
+
+    def _tilt_for(self, epsilon: float) -> float:
+        """The tilt >= 0 that makes `epsilon` the mean, or nearly so."""
+        tilt = self._least_tilt(lambda tilt: self._centre(tilt)[0] >= epsilon)
+        return _RUNG ** round(math.log(tilt, _RUNG)) if tilt > 0.0 else 0.0
+
+    def _chernoff_epsilon(self, delta: float) -> float:
+        """Where Chernoff's bound at the best tilt equals `delta`: above the answer, and close."""
+        nats = -math.log(delta)
+
+        def enough(tilt: float) -> bool:
+            return tilt * self._centre(tilt)[0] - self._log_moment(tilt) >= nats
+
+        tilt = max(self._least_tilt(enough), 1e-12)
+        return max((self._log_moment(tilt) + nats) / tilt, self._interval)
+
+    def _least_tilt(self, enough: Callable[[float], bool]) -> float:
+        """The least tilt that is enough, roughly; any tilt is valid."""
+        largest = 100.0 / self._interval
+        try:
+            return smallest_satisfying(enough, 0.0, largest, relative=1e-2)
+        except Unreachable:
+            return largest
