@@ -143,7 +143,7 @@ def flattest_direction_rules(run: NoisyDescent) -> Answer:
     eta = float(run.plan.step_size[0])
     simple = len(run.plan) == 1 and run.domain.strong_convexity == 0
     whole = isinstance(run.batches, FullBatch) and math.isinf(run.domain.diameter)
-    if simple and whole and 0.0 <= low and eta * (low + high) <= 2.0:
+    if simple and whole and low >= 0.0 and eta * (low + high) <= 2.0:
         return holds(f"step_size*(m+M)={eta * (low + high):g} <= 2")
     return fails("not one full-batch phase of convex losses with step_size*(m+M) <= 2, unbounded")
 
