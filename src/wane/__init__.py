@@ -1,5 +1,8 @@
 """wane: hidden-state differential privacy, for iterations of which only the end is seen."""
 
+from importlib import import_module
+from types import ModuleType
+
 from wane._version import __version__
 from wane.certify import (
     Calibrated,
@@ -147,3 +150,12 @@ __all__ = [
     "mu_of_group",
     "read_run",
 ]
+
+_ROOMS = ("audit", "literature", "mechanisms", "mixing", "plots")
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import a room of its own at first use, so that `import wane` stays light."""
+    if name in _ROOMS:
+        return import_module(f"wane.{name}")
+    raise AttributeError(f"module 'wane' has no attribute {name!r}")

@@ -31,7 +31,8 @@ def random_run(rng: np.random.Generator) -> NoisyDescent:
     period = int(rng.choice([1, 1, 2, 3, 5]))
     size = int(rng.integers(2, 30))
     records = size * period - (int(rng.integers(0, size)) if period > 1 else 0)
-    phases = tuple(
+    phases = [Phase(1, 0.1 / M, GradientNoise(1.0))]  # at least one that uses records
+    phases += [
         Phase(
             int(rng.integers(1, 8)),
             float(rng.uniform(0.05, 2.5)) / (M + ridge),
@@ -39,7 +40,7 @@ def random_run(rng: np.random.Generator) -> NoisyDescent:
             cool_down=bool(rng.random() < 0.2),
         )
         for _ in range(int(rng.integers(1, 5)))
-    )
+    ]
     total = sum(p.repeat for p in phases)
     some = rng.random() < 0.3
     release = Iterates((int(rng.integers(1, total + 1)),)) if some else LastIterate()

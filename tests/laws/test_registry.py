@@ -31,6 +31,15 @@ laws = settings(max_examples=60, deadline=None, suppress_health_check=list(Healt
 fast = [a for a in ANALYSES if "composition" not in a.name or a.name.startswith("gaussian")]
 
 
+SEARCHED = {"poisson_last_iterate", "fixed_size_last_iterate", "last_iterate_modulus"}
+"""Their free parameters are searched for: every choice is sound, the best is not always found."""
+NEGLIGIBLE = 1e-18
+
+
+def slack(name: str) -> float:
+    return 0.25 if name in SEARCHED else EXACT
+
+
 def measure(verdict) -> float | None:
     """One number per guarantee that is cheap to compute: its Renyi divergence of order 8."""
     return verdict.guarantee.renyi(8.0) if isinstance(verdict, Applies) else None
@@ -45,7 +54,8 @@ def same(one, other, *, rel=EXACT):
     for name, value in one.items():
         assert (value is None) == (other[name] is None), name
         if value is not None:
-            assert value == pytest.approx(other[name], rel=rel), name
+            rel = max(rel, slack(name))
+            assert value == pytest.approx(other[name], rel=rel, abs=NEGLIGIBLE), name
 
 
 @laws
@@ -113,7 +123,9 @@ def test_replace_one_is_zero_out_at_twice_the_bound(run):
     )
     doubled = replace(base.objective, gradient_bound=2 * base.objective.gradient_bound)
     other = replace(base, objective=doubled, adjacency=Adjacency.ZERO_OUT)
-    ours = [a for a in ANALYSES if a in fast]
+    # a modulus uses the bound itself, not only the sensitivity
+    names = {"gaussian_composition", "last_iterate", "last_iterate_bounded", "secret_order"}
+    ours = [a for a in fast if a.name in names]
     same(answers(base, ours), answers(other, ours))
 
 
@@ -124,7 +136,7 @@ def test_more_noise_never_hurts_and_never_changes_what_applies(run, factor):
     for name, value in before.items():
         assert (value is None) == (after[name] is None), name
         if value is not None:
-            assert after[name] <= value * (1 + EXACT)
+            assert after[name] <= value * (1 + slack(name)) + NEGLIGIBLE, name
 
 
 @laws
@@ -135,7 +147,7 @@ def test_saying_less_never_helps(run, name):
     for theorem, value in after.items():
         if value is not None:
             assert before[theorem] is not None, theorem
-            assert before[theorem] <= value * (1 + EXACT), theorem
+            assert before[theorem] <= value * (1 + slack(theorem)) + NEGLIGIBLE, theorem
 
 
 @laws

@@ -3,7 +3,10 @@
 from typing import Any
 
 from wane.analyses.composition import gaussian_composition
+from wane.analyses.contraction import fixed_size_contraction, poisson_contraction
 from wane.analyses.interpolation import last_iterate, last_iterate_bounded, secret_order
+from wane.analyses.modulus import last_iterate_modulus
+from wane.analyses.subsampled_iteration import fixed_size_last_iterate, poisson_last_iterate
 from wane.analyses.subsampling import fixed_size_composition, poisson_composition
 from wane.theory.theorem import Analysis
 
@@ -14,6 +17,11 @@ ANALYSES: tuple[Analysis[Any], ...] = (
     last_iterate,
     last_iterate_bounded,
     secret_order,
+    last_iterate_modulus,
+    poisson_last_iterate,
+    fixed_size_last_iterate,
+    poisson_contraction,
+    fixed_size_contraction,
 )
 
 __all__ = ["ANALYSES"]

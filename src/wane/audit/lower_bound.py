@@ -68,8 +68,6 @@ def lower_bound(run: NoisyDescent) -> LowerBound | None:
         return None
     if isinstance(run.batches, ShuffledOnce) or not _in_place(run):
         return None
-    if run.plan.cool_down.all():
-        return LowerBound(run, 0.0)
     mu = _worst_parabola(run)
     return None if mu is None else LowerBound(run, mu * SHAVE)
 

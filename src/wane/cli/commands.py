@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import asdict
 from typing import Any
 
 from wane import report
@@ -66,6 +67,21 @@ def curve_spec(options: Namespace) -> Result:
     return report.curve_fields(made), report.curve_text(made)
 
 
+def mixing_spec(options: Namespace) -> Result:
+    """`wane mixing`."""
+    from wane.mixing import mixing
+
+    found = mixing(read_run(options.spec), options.tv)
+    made = asdict(found)
+    printed = "its step size is too large" if found.printed_steps is None else found.printed_steps
+    text = (
+        f"{found.steps} steps bring the total variation to stationarity to {found.tv:.6g} or less\n"
+        f"  in blocks of {found.block}, each by a factor {found.block_tv:.6g} ({found.theorem})\n"
+        f"  the paper's theorem: {printed}"
+    )
+    return made, text
+
+
 def demo(options: Namespace) -> Result:
     """`wane demo`."""
     run = bundled("logistic")
@@ -81,6 +97,38 @@ def demo(options: Namespace) -> Result:
         "calibrated": report.calibrated_fields(target, delta),
     }
     return data, _demo_text(rows, target, delta)
+
+
+def mechanism(options: Namespace) -> Result:
+    """`wane mechanism`."""
+    from wane.mechanisms import PrivacyTarget, summaries  # slow to import
+
+    names = ("epsilon", "delta", "mu", "order", "divergence")
+    target = PrivacyTarget(**{name: getattr(options, name) for name in names})
+    summary = {
+        "ou": summaries.ornstein_uhlenbeck_summary,
+        "brownian": summaries.brownian_summary,
+    }[options.kind]
+    return summary(
+        sensitivity=options.sensitivity,
+        norm_bound=options.norm_bound,
+        dimension=options.dimension,
+        time=options.time,
+        target=target,
+    )
+
+
+def kernel(options: Namespace) -> Result:
+    """`wane kernel`."""
+    from wane.mechanisms import summaries  # slow to import
+
+    return summaries.kernel_summary(
+        options.matrix,
+        epsilon=options.epsilon,
+        delta=options.delta,
+        power=options.power,
+        points=options.points,
+    )
 
 
 def bundled(name: str) -> NoisyDescent:

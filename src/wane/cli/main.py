@@ -79,11 +79,8 @@ def _parser() -> argparse.ArgumentParser:
     calibrate.add_argument("--delta", type=_number, required=True)
     calibrate.add_argument("--over", choices=["noise", "steps", "step-size"], required=True)
 
-    explain = verb("explain", commands.explain_spec, "every theorem: applies, or what is missing")
-    _delta(explain)
-
-    audit = verb("audit", commands.audit_spec, "lower bound beside the upper bound")
-    _delta(audit)
+    _delta(verb("explain", commands.explain_spec, "every theorem: applies, or what is missing"))
+    _delta(verb("audit", commands.audit_spec, "lower bound beside the upper bound"))
 
     curve = verb("curve", commands.curve_spec, "epsilon along steps or noise, all theorems")
     curve.add_argument("--over", choices=["steps", "noise"], default="steps")
@@ -92,7 +89,33 @@ def _parser() -> argparse.ArgumentParser:
     curve.add_argument("--points", type=_whole, default=25, help="how many (default 25)")
     curve.add_argument("--plot", metavar="FILE", help="also draw it (PNG, SVG or PDF)")
     _delta(curve)
+
+    _mixing(verb("mixing", commands.mixing_spec, "steps until projected Langevin forgets"))
+    _mechanism(verb("mechanism", commands.mechanism, "release through a diffusion", spec=False))
+    _kernel(verb("kernel", commands.kernel, "privacy amplified by a Markov kernel", spec=False))
     return parser
+
+
+def _mixing(parser: Any) -> None:
+    parser.add_argument("--tv", type=_number, default=0.25, help="total variation (default 0.25)")
+
+
+def _mechanism(parser: Any) -> None:
+    parser.add_argument("kind", choices=["ou", "brownian"])
+    parser.add_argument("--sensitivity", type=_number, required=True)
+    parser.add_argument("--norm-bound", type=_number, help="bound on the statistic's norm")
+    parser.add_argument("--dimension", type=_whole, help="entries of the statistic")
+    parser.add_argument("--time", type=_number, help="when ou is released (default 1)")
+    for name in ("epsilon", "delta", "mu", "order", "divergence"):
+        parser.add_argument(f"--{name}", type=_number)
+
+
+def _kernel(parser: Any) -> None:
+    parser.add_argument("matrix", metavar="MATRIX", help="rows of probabilities: CSV, NPY or NPZ")
+    parser.add_argument("--epsilon", type=_number, required=True)
+    parser.add_argument("--delta", type=_number, required=True)
+    parser.add_argument("--power", type=_whole, default=1, metavar="T", help="apply it T times")
+    parser.add_argument("--points", type=_whole, default=21, help="points of the curve")
 
 
 def _delta(parser: Any) -> None:

@@ -89,6 +89,10 @@ class NoisyDescent:
                 "step_size, noise and cool_down must be absent when a schedule is given; "
                 "each phase carries its own."
             )
+        if schedule.cool_down.all():
+            raise InvalidDescription(
+                "schedule must have a phase that uses records, got only cool_down phases."
+            )
         if self.steps is not None and self.steps != schedule.total:
             raise InvalidDescription(
                 f"steps must equal the schedule's total of {schedule.total}, got {self.steps!r}; "

@@ -60,9 +60,9 @@ def _interval(recipe: Recipe) -> float | None:
     """Fine against one step's loss, yet with transforms of a million bins at most."""
     widest = variance = 0.0
     for atom, count in recipe:
-        for step in _steps(atom):
+        for step, weight in _steps(atom):
             extent, spread = loss_spread(step)
-            widest, variance = max(widest, extent), variance + count * spread
+            widest, variance = max(widest, extent), variance + count * weight * spread
         if isinstance(atom, SampledGaussianStep) and atom.mu > LARGEST_SAMPLED:
             shown = -math.log1p(-atom.rate)
             widest, variance = max(widest, shown), variance + count * shown**2
@@ -74,13 +74,14 @@ def _interval(recipe: Recipe) -> float | None:
     return max(fine, widest / _MOST)
 
 
-def _steps(atom: Atom) -> list[Step]:
-    """The losses an atom is made of, in the direction in which they spread more."""
+def _steps(atom: Atom) -> list[tuple[Step, float]]:
+    """The losses an atom may have, in the direction in which they spread more, with weights."""
     if isinstance(atom, GaussianStep):
-        return [GaussianLoss(atom.mu)]
+        return [(GaussianLoss(atom.mu), 1.0)]
     if isinstance(atom, GaussianMixtureStep):
-        return [GaussianLoss(mu) for mu in atom.mus if 0.0 < mu <= LARGEST_GAUSSIAN]
-    return [_sampled(atom, False)] if atom.mu <= LARGEST_SAMPLED else []
+        drawn = zip(atom.mus, atom.weights, strict=True)
+        return [(GaussianLoss(mu), weight) for mu, weight in drawn if 0.0 < mu <= LARGEST_GAUSSIAN]
+    return [(_sampled(atom, False), 1.0)] if atom.mu <= LARGEST_SAMPLED else []
 
 
 def _sampled(atom: SampledGaussianStep, reverse: bool) -> Step:

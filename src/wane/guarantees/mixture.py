@@ -59,14 +59,12 @@ class GaussianMixture(Guarantee):
         delta = arguments.probability(delta, "delta")
         if delta >= 1.0 or self.delta(0.0) <= delta:
             return 0.0
-        high = gaussian_epsilon(delta, self.mus[-1])
-        if math.isinf(high):
-            # Some draws may leak everything and still be rarer than delta.
-            high = 1e300
-            if delta == 0.0 or self.delta(high) > delta:
-                return math.inf
+        # Even if the worst draw leaks everything, it may be rarer than delta.
+        high = min(gaussian_epsilon(delta, self.mus[-1]), 1e300)
         while self.delta(high) > delta:
             high = 2.0 * high
+            if math.isinf(high):
+                return math.inf
         return first_at_most(self.delta, delta, 0.0, high, relative=1e-12)
 
     def renyi(self, order: float) -> float:

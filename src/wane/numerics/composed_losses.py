@@ -5,7 +5,8 @@ deltas.  Every loss is therefore weighted by e^(tilt L) first, so that the losse
 question become the typical ones, and unweighted at the end.  What remains is bounded, and charged:
 
     rounding of the transforms    a bound in mean square, added by Cauchy-Schwarz
-    wrapping around the window    from below it adds mass; from above it is charged by Chernoff
+    wrapping around the window    from above it is charged by Chernoff; from below it only adds
+                                  mass, as long as epsilon itself lies inside the window
     dots and quadrature           see `loss_dots`
     truncated losses              count as infinite
 
@@ -15,16 +16,15 @@ Nothing is rounded to the favour of privacy.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from wane.errors import Unreachable
 from wane.numerics.loss_dots import LossDots
-from wane.numerics.roots import first_at_most, smallest_satisfying
+from wane.numerics.roots import first_at_most, largest_satisfying, minimise_scalar_bounded
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 
 Array = NDArray[np.float64]
@@ -32,8 +32,10 @@ Array = NDArray[np.float64]
 _UNIT = 2.0**-53
 _OUTSIDE = 30.0  # the tilted mass outside the window is at most e^-30
 _GOOD_SHARE = 1e-5  # a view serves an epsilon if at most this share of its answer is noise
-_RUNG = 1.15  # tilts are powers of this, so that close questions share a view
+_RUNG = 1.1  # tilts are powers of this, so that close questions share a view
 _LONGEST = 1 << 22
+_COMFORTABLE = 1 << 21
+_KEPT = 1 << 24  # bins of all views kept at a time
 _WIDTHS = tuple(2.0**power for power in range(-3, 7))
 
 
@@ -54,9 +56,14 @@ class View:
     log_tail: float
 
     def delta(self, epsilon: float) -> tuple[float, float]:
-        """The hockey stick over the finite losses, and how much of it is doubt."""
+        """The hockey stick over the finite losses, and how much of it is doubt.
+
+        Below the window it is all doubt: losses between epsilon and the window are not here.
+        """
         above = math.floor(min(epsilon / self.interval, 1e18)) + 1 - self.start
-        first = min(max(above, 0), self.bins.size)
+        if above < 1:
+            return 1.0, 1.0
+        first = min(above, self.bins.size)
         losses = (self.start + np.arange(first, self.bins.size)) * self.interval
         unweighted = np.exp(np.minimum(self.log_moment - self.tilt * losses, 700.0))
         kernel = unweighted * -np.expm1(np.minimum(epsilon - losses, 0.0))
@@ -111,12 +118,10 @@ class ComposedLosses:
             least = min(least, total)
             if doubt <= _GOOD_SHARE * total:
                 return least
-        return min(least, self._view(self._tilt_for(epsilon)).delta(epsilon)[0])
+        return min(least, self._view(self._tilt_for(epsilon), epsilon).delta(epsilon)[0])
 
-    def _view(self, tilt: float) -> View:
-        """The view at this tilt; its window holds all but e^-30 of the tilted mass."""
-        if tilt in self._views:
-            return self._views[tilt]
+    def _window(self, tilt: float) -> tuple[int, int]:
+        """Start and length of a window that holds all but e^-30 of the tilted mass, each side."""
         _, deviation = self._centre(tilt)
         log_moment = self._log_moment(tilt)
         down, up = (
@@ -127,14 +132,24 @@ class ComposedLosses:
             for side in (-1.0, 1.0)
         )
         start = math.floor(-down / self._interval) - 1
-        length = min(max(math.ceil(up / self._interval) + 2 - start, 64), _LONGEST)
-        length = int(fft.next_fast_len(length, real=True))
+        return start, max(math.ceil(up / self._interval) + 2 - start, 64)
+
+    def _view(self, tilt: float, epsilon: float) -> View:
+        """A view at this tilt whose window reaches down to `epsilon` at least."""
+        start, length = self._window(tilt)
+        floor = math.floor(min(epsilon / self._interval, 1e18))
+        length, start = length + max(start - floor, 0), min(start, floor)
+        known = self._views.get(tilt)
+        if known is not None and known.start <= start:
+            return known
+        length = int(fft.next_fast_len(min(length, _LONGEST), real=True))
         top = (start + length) * self._interval
+        deviation = self._centre(tilt)[1]
         higher = [tilt + width / deviation for width in _WIDTHS]
         bins, noise = self._convolved(tilt, length)
         self._views[tilt] = View(
             tilt=tilt,
-            log_moment=log_moment + self._doubt(tilt),
+            log_moment=self._log_moment(tilt) + self._doubt(tilt),
             interval=self._interval,
             start=start,
             # A negative mass is certainly below the truth, and zero is closer.
@@ -142,6 +157,8 @@ class ComposedLosses:
             noise=noise,
             log_tail=min(self._log_moment(other) - other * top for other in higher),
         )
+        while len(self._views) > 1 and sum(view.bins.size for view in self._views.values()) > _KEPT:
+            del self._views[next(iter(self._views))]
         return self._views[tilt]
 
     def _convolved(self, tilt: float, length: int) -> tuple[Array, float]:
@@ -189,24 +206,30 @@ class ComposedLosses:
         return mean, max(math.sqrt(variance), self._interval)
 
     def _tilt_for(self, epsilon: float) -> float:
-        """The tilt >= 0 that makes `epsilon` the mean, or nearly so."""
-        tilt = self._least_tilt(lambda tilt: self._centre(tilt)[0] >= epsilon)
-        return _RUNG ** round(math.log(tilt, _RUNG)) if tilt > 0.0 else 0.0
+        """A tilt >= 0 that makes `epsilon` the mean, or the mean a little less than that.
+
+        Never more: rare huge losses can take over just beyond, and drown everything else.
+        """
+        largest = 100.0 / self._interval
+        if self._centre(0.0)[0] >= epsilon:
+            return 0.0
+        tilt = largest_satisfying(
+            lambda tilt: self._centre(tilt)[0] <= epsilon, 0.0, largest, relative=1e-2
+        )
+        if tilt == 0.0:
+            return 0.0
+        rung = math.floor(math.log(tilt, _RUNG))
+        # Such losses can also stretch the window beyond what a transform can hold.
+        while self._window(_RUNG**rung)[1] > _COMFORTABLE and _RUNG**rung > 1e-3 * tilt:
+            rung -= 1
+        return float(_RUNG**rung)
 
     def _chernoff_epsilon(self, delta: float) -> float:
         """Where Chernoff's bound at the best tilt equals `delta`: above the answer, and close."""
         nats = -math.log(delta)
 
-        def enough(tilt: float) -> bool:
-            return tilt * self._centre(tilt)[0] - self._log_moment(tilt) >= nats
+        def bound(log_tilt: float) -> float:
+            return (self._log_moment(math.exp(log_tilt)) + nats) / math.exp(log_tilt)
 
-        tilt = max(self._least_tilt(enough), 1e-12)
-        return max((self._log_moment(tilt) + nats) / tilt, self._interval)
-
-    def _least_tilt(self, enough: Callable[[float], bool]) -> float:
-        """The least tilt that is enough, roughly; any tilt is valid."""
-        largest = 100.0 / self._interval
-        try:
-            return smallest_satisfying(enough, 0.0, largest, relative=1e-2)
-        except Unreachable:
-            return largest
+        low, high = math.log(1e-6), math.log(100.0 / self._interval)
+        return max(minimise_scalar_bounded(bound, low, high, steps=40)[1], self._interval)

@@ -1,7 +1,7 @@
 """One step's privacy loss, moved onto finitely many dots without ever looking more private.
 
 The loss L = ln(P/Q) under P is split between the two dots around it so that both its P-mass and
-its Q-mass are kept ("connect the dots", [doroshenko2022connect]); the result dominates the step.
+its Q-mass are kept ("connect the dots", arXiv 2207.04380); the result dominates the step.
 Masses come from quadrature of positive functions between the preimages of the dots, so that small
 masses are accurate relative to themselves: no difference of cumulative distributions is taken.
 

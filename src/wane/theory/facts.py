@@ -105,7 +105,7 @@ def _log_clipped(step_size: Array, m: float, M: float, ridge: float) -> Array:
         step_size / kept, m, M
     )
     # beyond eta ridge = 1 only the triangle inequality is left: clipping shortens differences
-    crude = np.log(np.abs(shrink) + step_size * max(M, -m))
+    crude = np.log(np.maximum(np.abs(shrink) + step_size * max(M, -m), 1e-300))
     return np.where(usable, bent, crude)
 
 

@@ -1,0 +1,164 @@
+"""What stochastic post-processing does to a guarantee, given a coefficient of the kernel.
+
+Four classical statements and the exact one that supersedes them.  Every result is raised by a few
+units in the last place; coefficients must already be upper bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from wane.describe import check
+from wane.numerics.normal import gaussian_delta
+from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
+
+SLACK = 2.0**-48
+"""Relative amount by which results are raised: thirty-two roundings."""
+
+LARGEST_MULTIPLIER = 1e300
+"""Likelihood-ratio thresholds stop here; a lower threshold gives a larger, still true, delta."""
+
+
+class ApproximateDP(NamedTuple):
+    """One point (epsilon, delta) of a guarantee."""
+
+    epsilon: float
+    delta: float
+
+
+def checked_target(epsilon: float, delta: float) -> ApproximateDP:
+    """Refuse an (epsilon, delta) that is no guarantee."""
+    return ApproximateDP(
+        check.real("epsilon", epsilon, least=0.0), check.real("delta", delta, least=0.0, most=1.0)
+    )
+
+
+def by_dobrushin(coefficient: float, epsilon: float, delta: float) -> ApproximateDP:
+    """A kernel that contracts total variation by g contracts delta by g."""
+    before = checked_target(epsilon, delta)
+    return ApproximateDP(before.epsilon, product_up(_share(coefficient), before.delta))
+
+
+def by_doeblin(coefficient: float, epsilon: float, delta: float) -> ApproximateDP:
+    """A kernel that forgets its input with probability 1 - g acts like sampling with rate g.
+
+    Claim.  e' = log(1 + g (e^eps - 1)),  delta' = g (1 - e^(e' - eps) (1 - delta)).
+    """
+    before, g = checked_target(epsilon, delta), _share(coefficient)
+    after = log_mixture(g, before.epsilon)
+    # 1 - e^(e'-eps) (1-delta) = (1 - e^(e'-eps)) + e^(e'-eps) delta; the first term is
+    # (1-g) (1 - e^-eps), which does not cancel.
+    ratio = math.exp(after - before.epsilon)
+    lost = (1.0 - g) * -math.expm1(-before.epsilon)
+    return ApproximateDP(after, min(1.0, _up(g * (lost + ratio * before.delta))))
+
+
+def by_ultra_mixing(coefficient: float, epsilon: float, delta: float) -> ApproximateDP:
+    """A kernel whose likelihood ratios exceed 1 - g shrinks epsilon and delta together.
+
+    Claim.  e' = log(1 + g (e^eps - 1)),  delta' = g delta e^(e' - eps).
+    """
+    before, g = checked_target(epsilon, delta), _share(coefficient)
+    after = log_mixture(g, before.epsilon)
+    smaller = product_up(before.delta, math.exp(after - before.epsilon))
+    return ApproximateDP(after, product_up(g, smaller))
+
+
+def renyi_by_dobrushin(coefficient: float, order: float, divergence: float) -> float:
+    """A kernel that contracts total variation by g shrinks Renyi divergences like sampling.
+
+    Claim.  R' = log(1 + g (e^((order-1) R) - 1))/(order - 1).
+    """
+    order = check.real("order", order, above=1.0)
+    divergence = check.real("divergence", divergence, least=0.0)
+    return _up(log_mixture(_share(coefficient), (order - 1.0) * divergence) / (order - 1.0))
+
+
+def worst_profile(at: float, epsilon: float, delta: float) -> float:
+    """The largest delta at another epsilon that an (epsilon, delta)-private mechanism can have.
+
+    Claim.  delta for at >= eps, else delta + (1 - delta) (e^eps - e^at)/(1 + e^eps).
+    """
+    at = check.real("at", at, least=0.0)
+    before = checked_target(epsilon, delta)
+    if at >= before.epsilon:
+        return before.delta
+    extra = -math.expm1(at - before.epsilon) / (1.0 + math.exp(-before.epsilon))
+    return min(1.0, _up(before.delta + (1.0 - before.delta) * extra))
+
+
+def threshold(at: float, total: float) -> float:
+    """The likelihood-ratio threshold 1 + (e^at - 1)/total of the exact formula, never above it."""
+    if total <= 0.0:
+        return LARGEST_MULTIPLIER
+    if at > 690.0 or math.log(max(math.expm1(at), SMALLEST_POSITIVE)) - math.log(total) > 690.0:
+        return LARGEST_MULTIPLIER
+    return max(1.0, (1.0 + math.expm1(at) / total) * (1.0 - SLACK))
+
+
+def exact(total: float, coefficient: float) -> float:
+    """Delta after the kernel: delta before, times the coefficient at the threshold of `total`."""
+    return min(1.0, product_up(total, coefficient))
+
+
+def bounded_gaussian(
+    at: float, *, epsilon: float, delta: float, diameter: float, noise_std: float
+) -> float:
+    """Clipping a private output to a set and adding Gaussian noise amplifies its privacy.
+
+    Claim.  delta'(at) = Th * delta_gauss(log(1 + (e^at - 1)/Th); diameter/noise_std), with Th the
+    delta before at `at`: the exact worst case over (epsilon, delta)-private mechanisms.
+    """
+    diameter = check.real("diameter", diameter, least=0.0)
+    noise_std = check.real("noise_std", noise_std, above=0.0)
+    total = worst_profile(at, epsilon, delta)
+    if total == 0.0 or diameter == 0.0:
+        return 0.0
+    shifted = math.log(threshold(at, total)) * (1.0 - SLACK)
+    return exact(total, gaussian_delta(shifted, inflate(diameter / noise_std, SLACK)))
+
+
+def chained(first: float, second_at_threshold: float) -> float:
+    """The coefficient of two kernels in a row is at most their product, at moved thresholds.
+
+    `first` is the coefficient of the first kernel at epsilon; the other is the coefficient of the
+    second kernel at the multiplier `threshold(epsilon, first)`.
+    """
+    return exact(_share(first), _share(second_at_threshold))
+
+
+def log_mixture(share: float, exponent: float) -> float:
+    """log(1 - g + g e^x) for x >= 0, never below it and never above x."""
+    if share == 0.0 or exponent == 0.0:
+        return 0.0
+    if exponent < 700.0:
+        value = math.log1p(share * math.expm1(exponent))
+    else:
+        value = exponent + math.log(share + (1.0 - share) * math.exp(-exponent))
+    return max(0.0, min(exponent, _up(max(value, SMALLEST_POSITIVE))))
+
+
+def product_up(first: float, second: float) -> float:
+    """The product of two non-negative numbers, raised; positive numbers keep it positive."""
+    if first == 0.0 or second == 0.0:
+        return 0.0
+    return _up(max(first * second, SMALLEST_POSITIVE))
+
+
+def power_up(base: float, times: int) -> float:
+    """A number in [0, 1] to a positive power, raised; positive numbers keep it positive."""
+    if base in (0.0, 1.0):
+        return base
+    exponent = times * math.log(base)
+    if exponent < -740.0:
+        return 1e-320
+    return min(1.0, inflate(math.exp(exponent), SLACK - SLACK * exponent))
+
+
+def _share(coefficient: float) -> float:
+    return check.real("coefficient", coefficient, least=0.0, most=1.0)
+
+
+def _up(value: float) -> float:
+    return inflate(value, SLACK)

@@ -1,0 +1,234 @@
+"""Privacy that grows along a chain of noisy Lipschitz maps applied after the data were used.
+
+Two runs that start close and go through the same maps with fresh noise become hard to tell apart.
+All bounds on Gaussian chains are exact Gaussian DP, attained by linear maps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from wane.describe import check
+from wane.errors import InvalidDescription
+from wane.guarantees import GaussianDP
+from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
+
+Array = NDArray[np.float64]
+
+_RAISED = 1e-13
+
+
+def iterated_gaussian(sensitivity: float, first_std: float, second_std: float) -> GaussianDP:
+    """Noise added twice is noise of the summed variance.
+
+    Claim.  mu = sensitivity/sqrt(first_std^2 + second_std^2), exactly.
+    """
+    return lipschitz_gaussian(sensitivity, first_std, second_std, lipschitz=1.0)
+
+
+def lipschitz_gaussian(
+    sensitivity: float, first_std: float, second_std: float, *, lipschitz: float
+) -> GaussianDP:
+    """A Lipschitz map and more noise after a Gaussian release make it more private.
+
+    Claim.  mu = sensitivity/sqrt(first_std^2 + (second_std/lipschitz)^2), attained by x -> L x.
+    """
+    first = check.real("first_std", first_std, least=0.0)
+    second = check.real("second_std", second_std, least=0.0)
+    slope = check.real("lipschitz", lipschitz, least=0.0)
+    distance = check.real("sensitivity", sensitivity, least=0.0)
+    if slope == 0.0 or distance == 0.0:
+        return GaussianDP(0.0)
+    total = math.hypot(first, second / slope)
+    return GaussianDP(_raised(distance / total) if total > 0.0 else math.inf)
+
+
+def noisy_chain(distance: float, steps: Iterable[tuple[float, float]]) -> GaussianDP:
+    """Runs that start a distance apart and go through the same noisy maps drift together.
+
+    `steps` are pairs (lipschitz, noise_std) of x -> proj(map(x) + N(0, noise_std^2 I)).
+
+    Claim.  mu^2 = distance^2/sum_k (noise_std_k/P_k)^2, P_k the product of the first k Lipschitz
+    constants.  Constants above one are allowed.
+    """
+    apart = check.real("distance", distance, least=0.0)
+    log_product, log_terms = 0.0, []
+    for lipschitz, noise_std in steps:
+        slope = check.real("lipschitz", lipschitz, least=0.0)
+        std = check.real("noise_std", noise_std, least=0.0)
+        if slope == 0.0:
+            return GaussianDP(0.0)
+        log_product += math.log(slope)
+        if std > 0.0:
+            log_terms.append(2.0 * (math.log(std) - log_product))
+    if apart == 0.0:
+        return GaussianDP(0.0)
+    if not log_terms:
+        return GaussianDP(math.inf)
+    log_total = float(special.logsumexp(log_terms))
+    # Errors of logarithms are relative errors of the result: allow for their number and size.
+    doubt = 1e-15 * (len(log_terms) + abs(log_product) + abs(log_total) + 4.0)
+    log_mu = math.log(apart) - 0.5 * log_total + doubt
+    mu = math.inf if log_mu > 709.0 else math.exp(log_mu)
+    return GaussianDP(_raised(max(mu, SMALLEST_POSITIVE)))
+
+
+def constant_chain(
+    distance: float, *, steps: int, lipschitz: float, noise_std: float
+) -> GaussianDP:
+    """`noisy_chain` with equal steps, in closed form.
+
+    Claim.  mu^2 = (distance/noise_std)^2 c^r (1 - c)/(1 - c^r), c = lipschitz^2, r = steps.
+    """
+    apart = check.real("distance", distance, least=0.0)
+    std = check.real("noise_std", noise_std, above=0.0)
+    slope = check.real("lipschitz", lipschitz, least=0.0)
+    number = check.whole("steps", steps, least=0)
+    if apart == 0.0 or (slope == 0.0 and number > 0):
+        return GaussianDP(0.0)
+    if number == 0:
+        return GaussianDP(math.inf)
+    return _scaled(apart / std, 2.0 * math.log(slope), number, number)
+
+
+def per_index_sgd(
+    steps_after: int, *, gradient_gap: float, noise_std: float, contraction: float
+) -> GaussianDP:
+    """A record used once, some steps before the end of noisy SGD, is hidden by those after it.
+
+    Steps are x -> proj(x - eta (gradient + N(0, noise_std^2 I))) and are `contraction`-Lipschitz;
+    `gradient_gap` bounds the distance between two records' gradients (at most twice their norm).
+
+    Claim.  mu^2 = (G/s)^2 c^r (1 - c)/(1 - c^(r+1)), c = contraction^2, r = steps_after.
+    """
+    gap = check.real("gradient_gap", gradient_gap, least=0.0)
+    std = check.real("noise_std", noise_std, above=0.0)
+    slope = check.real("contraction", contraction, least=0.0)
+    after = check.whole("steps_after", steps_after, least=0)
+    if gap == 0.0 or (slope == 0.0 and after > 0):
+        return GaussianDP(0.0)
+    if after == 0:
+        return GaussianDP(_raised(gap / std))
+    return _scaled(gap / std, 2.0 * math.log(slope), after, after + 1)
+
+
+def gradient_contraction(step_size: float, *, strong_convexity: float, smoothness: float) -> float:
+    """The Lipschitz constant of a gradient step: the larger end, in absolute value, rounded up."""
+    eta = check.real("step_size", step_size, above=0.0)
+    m = check.real("strong_convexity", strong_convexity)
+    M = check.real("smoothness", smoothness, least=max(m, 0.0))
+    ends = max(abs(1.0 - eta * m), abs(1.0 - eta * M))
+    return ends + 4e-16 * (1.0 + eta * max(abs(m), M))
+
+
+def public_steps_needed(
+    *, mu: float, gradient_gap: float, noise_std: float, contraction: float
+) -> int:
+    """How many noisy steps on public data hide the last private record to this mu.
+
+    The closed form is only the start of a search: the number returned meets the target.
+    """
+    target = check.real("mu", mu, above=0.0)
+    slope = check.real("contraction", contraction, least=0.0)
+
+    def reached(steps: int) -> bool:
+        found = per_index_sgd(
+            steps, gradient_gap=gradient_gap, noise_std=noise_std, contraction=slope
+        )
+        if slope == 1.0:  # (G/s)^2 <= mu^2 (steps + 1), often an equality: decided exactly
+            reach = (Fraction(target) * Fraction(noise_std)) ** 2 * (steps + 1)
+            return Fraction(gradient_gap) ** 2 <= reach
+        return found.mu <= target
+
+    if reached(0):
+        return 0
+    if slope > 1.0:
+        floor = math.sqrt(slope * slope - 1.0) / slope * (gradient_gap / noise_std)
+        if floor >= target:
+            raise InvalidDescription(
+                f"mu must exceed {floor:g}, which no number of steps goes below for contraction "
+                f"{slope:g}, got {target:g}."
+            )
+    high = 1
+    while not reached(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
+
+
+def coupled_renyi(
+    order: float, *, first: ArrayLike, second: ArrayLike, coupling: ArrayLike, kernel: ArrayLike
+) -> float:
+    """A bound on the divergence after a finite kernel, through a law in between.
+
+    `coupling[i, j]` couples the law in between (rows) with `first` (columns).
+
+    Claim.  R(first K || second K) <= R(between || second)
+            + max over x with second(x) > 0 of R(law of K given between = x || K(x)).
+    Infinite unless the law in between is carried by `second`.
+    """
+    named = {"first": first, "second": second, "coupling": coupling, "kernel": kernel}
+    p, q, joint, rows = (_probabilities(name, values) for name, values in named.items())
+    if p.shape != q.shape or joint.shape != (q.size, p.size) or rows.shape[:1] != p.shape:
+        raise InvalidDescription("first, second, coupling and kernel must have matching shapes.")
+    between = joint.sum(axis=1)
+    if not np.allclose(joint.sum(axis=0), p, rtol=0.0, atol=1e-9):
+        raise InvalidDescription("coupling must have columns that sum to `first` within 1e-9.")
+    if np.any((between > 0.0) & (q <= 0.0)):
+        return math.inf
+    places = np.flatnonzero(between > 0.0)
+    moved = [joint[x] / between[x] @ rows for x in places]
+    worst = max(renyi_divergence(order, m, rows[x]) for m, x in zip(moved, places, strict=True))
+    return _raised(renyi_divergence(order, between, q) + worst)
+
+
+def renyi_divergence(order: float, first: ArrayLike, second: ArrayLike) -> float:
+    """The Renyi divergence of two finite distributions, to rounding."""
+    order = check.real("order", order, above=1.0)
+    p, q = _probabilities("first", first), _probabilities("second", second)
+    if p.shape != q.shape:
+        raise InvalidDescription(f"second must have shape {p.shape} like first, got {q.shape}.")
+    if np.any((p > 0.0) & (q <= 0.0)):
+        return math.inf
+    both = p > 0.0
+    terms = order * np.log(p[both]) + (1.0 - order) * np.log(q[both])
+    return max(0.0, float(special.logsumexp(terms)) / (order - 1.0))
+
+
+def _probabilities(name: str, values: ArrayLike) -> Array:
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidDescription(f"{name} must hold numbers in rows of equal length.") from None
+    if found.ndim == 0 or found.size == 0 or not np.all(found >= 0.0) or not np.all(found <= 1.5):
+        raise InvalidDescription(f"{name} must hold probabilities only.")
+    return found
+
+
+def _scaled(ratio: float, log_c: float, power: int, count: int) -> GaussianDP:
+    """Square root of ratio^2 c^power (1 - c)/(1 - c^count), raised."""
+    if log_c == 0.0:
+        return GaussianDP(_raised(ratio / math.sqrt(count)))
+    # ln((1 - c)/(1 - c^count)), from the side where the powers stay below one
+    if log_c < 0.0:
+        log_share = math.log(-math.expm1(log_c)) - math.log(-math.expm1(count * log_c))
+    else:
+        log_share = math.log(-math.expm1(-log_c)) - math.log(-math.expm1(-count * log_c))
+        log_share -= (count - 1) * log_c
+    log_mu = math.log(ratio) + 0.5 * (power * log_c + log_share)
+    doubt = 1e-15 * (abs(power * log_c) + abs(log_share) + abs(log_mu) + 4.0)
+    mu = math.inf if log_mu + doubt > 709.0 else math.exp(log_mu + doubt)
+    return GaussianDP(_raised(max(mu, SMALLEST_POSITIVE)))
+
+
+def _raised(value: float) -> float:
+    return inflate(value, _RAISED)

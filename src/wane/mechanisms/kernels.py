@@ -1,0 +1,290 @@
+"""Finite Markov kernels: how much of their input they forget, and what that does to privacy.
+
+The numbers a kernel reports are upper bounds on the truth, not on its rounded matrix.  The matrix
+is kept with two error bounds, and every coefficient is raised by both:
+
+    relative_error    each true entry is within this fraction of the stored one,
+    lost_mass         except for so much probability per row, which was dropped.
+
+Sums and products of non-negative doubles have small relative errors whatever their order, so the
+bounds stay small: K^t with n states is known to about t n 2^-53, entry by entry.  Entries below
+1e-150 are dropped before a product, so that nothing underflows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wane.describe import check
+from wane.errors import InvalidDescription
+from wane.mechanisms import amplification, matrices, powers
+from wane.mechanisms.amplification import ApproximateDP
+from wane.mechanisms.pairs import UNIT, Gap, largest_gap, rounding
+
+Array = NDArray[np.float64]
+
+_NO_DIGITS = 1e6  # a relative error that says nothing
+
+
+@dataclass(frozen=True)
+class Doeblin:
+    """Whatever the input, the output comes from `witness` with probability 1 - `coefficient`.
+
+    The witness is None if the rows have nothing in common.
+    """
+
+    coefficient: float
+    witness: Array | None
+
+
+@dataclass(frozen=True)
+class Amplification:
+    """An (epsilon, delta) guarantee after the kernel, by each statement.
+
+    Attributes:
+        dobrushin: same epsilon, delta times the Dobrushin coefficient.
+        threshold: same epsilon, delta times the coefficient at the matching threshold.
+        doeblin: smaller epsilon, some delta.
+        ultra_mixing: smaller epsilon and delta.
+        exact: at the epsilon given, the exact worst case; it supersedes the others.
+    """
+
+    dobrushin: ApproximateDP
+    threshold: ApproximateDP
+    doeblin: ApproximateDP
+    ultra_mixing: ApproximateDP
+    exact: ApproximateDP
+
+
+@dataclass(frozen=True, eq=False)
+class MarkovKernel:
+    """A row-stochastic matrix: row = input, column = output, dense or `scipy.sparse`.
+
+    Rows must sum to one within `matrices.ROW_SUM_TOLERANCE`; they are then divided by their sum.
+    """
+
+    matrix: Any
+    relative_error: float = field(default=0.0, kw_only=True)
+    lost_mass: float = field(default=0.0, kw_only=True)
+    ceiling: float = field(default=1.0, kw_only=True)
+    """A bound on the Dobrushin coefficient known from the factors of a product."""
+
+    def __post_init__(self) -> None:
+        # Equal rows mean something in a matrix that was given, not in one that was rounded.
+        if not isinstance(self.matrix, matrices.Trusted):
+            rows = matrices.checked(self.matrix)
+            object.__setattr__(self, "ceiling", 0.0 if matrices.rows_agree(rows) else self.ceiling)
+        else:
+            rows = self.matrix.rows
+        object.__setattr__(self, "matrix", rows)
+        error = check.real("relative_error", self.relative_error, least=0.0)
+        own = rounding(rows.shape[1])
+        object.__setattr__(self, "relative_error", (error + own) * (1.0 + error + own))
+
+    @classmethod
+    def read(cls, path: str) -> MarkovKernel:
+        """Read a CSV, NPY or NPZ file (pickles are refused)."""
+        return cls(matrices.read(path))
+
+    @classmethod
+    def randomized_response(cls, epsilon: float, choices: int = 2) -> MarkovKernel:
+        """Report the truth with odds e^epsilon against each other choice."""
+        epsilon = check.real("epsilon", epsilon, least=0.0)
+        choices = check.whole("choices", choices, least=2)
+        wrong = math.exp(-epsilon)
+        weights = np.full((choices, choices), wrong)
+        np.fill_diagonal(weights, 1.0)
+        return cls(weights / (1.0 + (choices - 1) * wrong))
+
+    @property
+    def inputs(self) -> int:
+        """Number of rows."""
+        return int(self.matrix.shape[0])
+
+    @property
+    def outputs(self) -> int:
+        """Number of columns."""
+        return int(self.matrix.shape[1])
+
+    @property
+    def forgets_everything(self) -> bool:
+        """Whether all rows are surely the same: the output says nothing about the input."""
+        return self.ceiling == 0.0
+
+    @cached_property
+    def dobrushin(self) -> float:
+        """The largest total variation distance between two rows, rounded up."""
+        return self.dobrushin_at(0.0)
+
+    def dobrushin_at(self, epsilon: float) -> float:
+        """The smallest g for which the kernel is (g, epsilon)-Dobrushin, rounded up.
+
+        It is the largest sum of (P - e^epsilon Q)_+ over ordered pairs of rows P, Q.
+        """
+        return self.dobrushin_curve([epsilon])[0]
+
+    def dobrushin_curve(self, epsilons: Iterable[float]) -> list[float]:
+        """The coefficient at each epsilon."""
+        checked = [check.real("epsilon", e, least=0.0) for e in epsilons]
+        limit = math.log(amplification.LARGEST_MULTIPLIER)
+        lowered = 1.0 - amplification.SLACK
+        return self.coefficients([max(1.0, math.exp(min(e, limit)) * lowered) for e in checked])
+
+    def coefficients(self, multipliers: Iterable[float]) -> list[float]:
+        """The largest sum of (P - m Q)_+ over ordered pairs of rows for each m >= 1, raised."""
+        wanted = list(multipliers)
+        if self.forgets_everything:
+            return [0.0] * len(wanted)
+        if self.relative_error >= 1.0 or matrices.has_disjoint_rows(self.matrix):
+            return [self.ceiling] * len(wanted)
+        rows = matrices.dense(self.matrix)
+        r, hint, found = self.relative_error, None, {}
+        for m in sorted(set(wanted)):
+            hint = largest_gap(rows, m * ((1.0 - r) / (1.0 + r)) * (1.0 - 8.0 * UNIT), hint)
+            found[m] = self._raised(hint)
+        return [found[m] for m in wanted]
+
+    def _raised(self, gap: Gap) -> float:
+        factor = (1.0 + self.relative_error) * (1.0 + rounding(self.outputs))
+        return min(self.ceiling, gap.value * factor + self.lost_mass)
+
+    @cached_property
+    def doeblin(self) -> Doeblin:
+        """The largest probability with which the output ignores the input, and its law then."""
+        least = self._least
+        total = float(least.sum())
+        witness = least / total if total > 0.0 else None
+        if self.forgets_everything:
+            return Doeblin(0.0, witness)
+        # In exact arithmetic every row gives the same number; each one is an upper bound.
+        row, r = matrices.dense_row(self.matrix, 0), self.relative_error
+        excess = float(np.maximum((1.0 + r) * row - (1.0 - r) * least, 0.0).sum())
+        raised = excess * (1.0 + rounding(self.outputs)) + self.lost_mass
+        return Doeblin(raised, witness) if raised < 1.0 else Doeblin(1.0, None)
+
+    @cached_property
+    def ultra_mixing(self) -> float:
+        """One minus the smallest likelihood ratio between two rows, rounded up."""
+        if self.forgets_everything:
+            return 0.0
+        least, most = self._least, matrices.column_maxima(self.matrix)
+        seen = most > 0.0
+        if self.lost_mass > 0.0 and not np.all(seen):
+            return 1.0
+        r = self.relative_error
+        top = (1.0 + r) * most[seen] + self.lost_mass
+        share = np.max((top - (1.0 - r) * least[seen]) / top) * (1.0 + rounding(4))
+        return min(1.0, float(share))
+
+    def then(self, following: MarkovKernel) -> MarkovKernel:
+        """The kernel that feeds this one's output to the next."""
+        if self.outputs != following.inputs:
+            raise InvalidDescription(
+                f"following must have {self.outputs} rows, one for each output of the first "
+                f"kernel, got {following.inputs}."
+            )
+        (first, dropped), (second, also) = self._without_dust, following._without_dust
+        p, q, own = self.relative_error, following.relative_error, rounding(self.outputs)
+        constant = self.forgets_everything or following.forgets_everything
+        bounds = (self._cheap_ceiling, following._cheap_ceiling)
+        grown = (1.0 + p) * (1.0 + q)
+        error, made = (grown * (1.0 + own) - 1.0) * 1.000001, matrices.product(first, second)
+        if error > 0.5:  # hardly a digit is known: keep the rows from drifting away, claim none
+            error, made = _NO_DIGITS, matrices.normalised(made)
+        lost = self.lost_mass + following.lost_mass + dropped + also
+        return MarkovKernel(
+            matrices.Trusted(made),
+            relative_error=error,
+            lost_mass=min(1.0, 1.01 * grown * lost),
+            ceiling=0.0 if constant else min(1.0, amplification.product_up(*bounds)),
+        )
+
+    @cached_property
+    def _least(self) -> Array:
+        return matrices.column_minima(self.matrix)
+
+    @cached_property
+    def _without_dust(self) -> tuple[Any, float]:
+        if float(self._least.min()) >= matrices.TINY:
+            return self.matrix, 0.0
+        return matrices.flushed(self.matrix)
+
+    @cached_property
+    def _cheap_ceiling(self) -> float:
+        """A bound on the Dobrushin coefficient in one pass over the matrix."""
+        return 0.0 if self.forgets_everything else min(self.ceiling, self.doeblin.coefficient)
+
+    def power(self, times: int) -> MarkovKernel:
+        """The kernel applied so many times, by repeated squaring."""
+        times = check.whole("times", times, least=1)
+        if self.inputs != self.outputs:
+            raise InvalidDescription(
+                f"matrix must be square to be repeated, got {self.inputs} x {self.outputs}."
+            )
+        base = replace(self, matrix=matrices.Trusted(matrices.thinned(self.matrix)))
+        return powers.raised(base, times)
+
+    def settled(self, times: int) -> MarkovKernel | None:
+        """This kernel in place of itself `times` times or more, once its rows hardly differ.
+
+        Rows of all later powers lie between the smallest and largest entries of the columns.
+        """
+        least, most = self._least, matrices.column_maxima(self.matrix)
+        if self.relative_error >= 1.0 or not np.all(least > 0.0):
+            return None
+        r = self.relative_error
+        top = (1.0 + r) * most + self.lost_mass
+        spread = (float(np.max(top / ((1.0 - r) * least))) - 1.0) * (1.0 + 1e-6)
+        if spread > 8.0 * r:
+            return None
+        return MarkovKernel(
+            matrices.Trusted(self.matrix),
+            relative_error=spread,
+            lost_mass=self.lost_mass,
+            ceiling=amplification.power_up(self._cheap_ceiling, times),
+        )
+
+    def amplified_delta(self, at: float, *, epsilon: float, delta: float) -> float:
+        """The exact worst delta at `at` after the kernel, of any (epsilon, delta)-private input."""
+        return self.amplified_curve([at], epsilon=epsilon, delta=delta)[0]
+
+    def amplified_curve(
+        self, epsilons: Iterable[float], *, epsilon: float, delta: float
+    ) -> list[float]:
+        """The exact worst delta after the kernel at each of `epsilons`."""
+        points = list(epsilons)
+        return self.amplified_profile(
+            points, [amplification.worst_profile(e, epsilon, delta) for e in points]
+        )
+
+    def amplified_profile(self, epsilons: Iterable[float], deltas: Iterable[float]) -> list[float]:
+        """Delta after the kernel at each epsilon, from delta before it at the same epsilon.
+
+        Claim.  delta'(e) <= Th g(log(1 + (e^e - 1)/Th)), Th = delta(e), g = `dobrushin_at`;
+        no mechanism of which only delta(e) is known does worse.
+        """
+        pairs = [
+            (check.real("epsilon", e, least=0.0), check.real("delta", d, least=0.0, most=1.0))
+            for e, d in zip(epsilons, deltas, strict=True)
+        ]
+        found = self.coefficients([amplification.threshold(e, d) for e, d in pairs])
+        return [amplification.exact(d, g) for (_, d), g in zip(pairs, found, strict=True)]
+
+    def amplify(self, *, epsilon: float, delta: float) -> Amplification:
+        """All statements about an (epsilon, delta)-private input."""
+        before = amplification.checked_target(epsilon, delta)
+        at_zero, at_threshold = self.coefficients([1.0, amplification.threshold(*before)])
+        return Amplification(
+            dobrushin=amplification.by_dobrushin(at_zero, *before),
+            threshold=ApproximateDP(before.epsilon, amplification.exact(delta, at_threshold)),
+            doeblin=amplification.by_doeblin(self.doeblin.coefficient, *before),
+            ultra_mixing=amplification.by_ultra_mixing(self.ultra_mixing, *before),
+            exact=ApproximateDP(before.epsilon, amplification.exact(delta, at_threshold)),
+        )

@@ -1,0 +1,160 @@
+"""What the command line says about a mechanism or a kernel: fields for JSON, and text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wane.describe import check
+from wane.errors import InvalidDescription
+from wane.mechanisms.calibration import (
+    PrivacyTarget,
+    calibrated_brownian,
+    calibrated_ornstein_uhlenbeck,
+)
+from wane.mechanisms.diffusions import (
+    BrownianMechanism,
+    GaussianDiffusion,
+    OrnsteinUhlenbeckMechanism,
+)
+from wane.mechanisms.kernels import MarkovKernel
+from wane.numerics.display import round_up_to
+
+Summary = tuple[dict[str, Any], str]
+
+
+def ornstein_uhlenbeck_summary(
+    *,
+    sensitivity: float,
+    norm_bound: float | None,
+    dimension: int | None,
+    time: float | None,
+    target: PrivacyTarget,
+) -> Summary:
+    """The calibrated Ornstein-Uhlenbeck release and its errors."""
+    if norm_bound is None or dimension is None:
+        raise InvalidDescription(
+            "norm-bound and dimension must be given: the best pull to the origin depends on them."
+        )
+    made = calibrated_ornstein_uhlenbeck(
+        target,
+        sensitivity=sensitivity,
+        norm_bound=norm_bound,
+        dimension=dimension,
+        time=1.0 if time is None else time,
+    )
+    return _release_summary("ou", made, target)
+
+
+def brownian_summary(
+    *,
+    sensitivity: float,
+    norm_bound: float | None,
+    dimension: int | None,
+    time: float | None,
+    target: PrivacyTarget,
+) -> Summary:
+    """The calibrated Brownian release and its errors."""
+    if time is not None:
+        raise InvalidDescription("time must be left out: it is what brownian calibrates.")
+    made = calibrated_brownian(
+        target, sensitivity=sensitivity, norm_bound=norm_bound, dimension=dimension
+    )
+    return _release_summary("brownian", made, target)
+
+
+def _release_summary(
+    kind: str, made: BrownianMechanism | OrnsteinUhlenbeckMechanism, target: PrivacyTarget
+) -> Summary:
+    fields: dict[str, Any] = {
+        "mechanism": kind,
+        "mu": made.mu,
+        "scale": made.scale,
+        "noise_std": made.noise_std,
+        "sensitivity": made.sensitivity,
+        "norm_bound": made.norm_bound,
+        "dimension": made.dimension,
+        "time": made.time,
+        "diffusion_scale": made.diffusion_scale,
+        "reversion": getattr(made, "reversion", 0.0),
+        **_privacy(made, target),
+        **_errors(made),
+    }
+    return fields, _release_text(fields)
+
+
+def _privacy(made: GaussianDiffusion, target: PrivacyTarget) -> dict[str, float | None]:
+    """Epsilon at the target's delta, never beyond the target."""
+    delta = target.delta
+    if delta is None:
+        return {"epsilon": None, "delta": None}
+    return {"epsilon": made.guarantee.epsilon(delta), "delta": delta}
+
+
+def _errors(made: GaussianDiffusion) -> dict[str, float | None]:
+    names = ("mean_squared_error", "plain_gaussian_error", "shrunk_gaussian_error", "best_scale")
+    if made.norm_bound is None or made.dimension is None:
+        return dict.fromkeys(names)
+    found = made.comparison()
+    values = (found.mechanism, found.plain_gaussian, found.shrunk_gaussian, found.best_scale)
+    return dict(zip(names, values, strict=True))
+
+
+def _release_text(fields: dict[str, Any]) -> str:
+    lines = [
+        f"release   {fields['scale']:.10g} * statistic + Normal(0, {fields['noise_std']:.10g}^2)",
+        f"mu        {round_up_to(fields['mu'])}",
+    ]
+    if fields["epsilon"] is not None:
+        lines.append(f"epsilon   {round_up_to(fields['epsilon'])} at delta {fields['delta']:g}")
+    if fields["mean_squared_error"] is not None:
+        lines += [
+            f"worst mean squared error   {fields['mean_squared_error']:.6g}",
+            f"  plain Gaussian           {fields['plain_gaussian_error']:.6g}",
+            f"  best scaled Gaussian     {fields['shrunk_gaussian_error']:.6g}",
+        ]
+    return "\n".join(lines)
+
+
+def kernel_summary(
+    path: str, *, epsilon: float, delta: float, power: int = 1, points: int = 21
+) -> Summary:
+    """Amplification by a kernel read from a file, or by a power of it."""
+    points = check.whole("points", points, least=2, most=10_000)
+    kernel = MarkovKernel.read(path)
+    kernel = kernel.power(power) if power != 1 else kernel
+    found = kernel.amplify(epsilon=epsilon, delta=delta)
+    grid = [epsilon * i / (points - 1) for i in range(points)]
+    curve = kernel.amplified_curve(grid, epsilon=epsilon, delta=delta)
+    witness = kernel.doeblin.witness
+    fields: dict[str, Any] = {
+        "epsilon": epsilon,
+        "delta": found.exact.delta,
+        "delta_before": delta,
+        "power": power,
+        "inputs": kernel.inputs,
+        "outputs": kernel.outputs,
+        "dobrushin": kernel.dobrushin,
+        "doeblin": kernel.doeblin.coefficient,
+        "doeblin_witness": None if witness is None else witness.tolist(),
+        "ultra_mixing": kernel.ultra_mixing,
+        "curve": [[e, d] for e, d in zip(grid, curve, strict=True)],
+        "statements": {
+            name: {"epsilon": point.epsilon, "delta": point.delta}
+            for name, point in vars(found).items()
+        },
+    }
+    return fields, _kernel_text(fields)
+
+
+def _kernel_text(fields: dict[str, Any]) -> str:
+    shown = f"{fields['inputs']} inputs, {fields['outputs']} outputs, power {fields['power']}"
+    lines = [
+        f"kernel        {shown}",
+        f"dobrushin     {round_up_to(fields['dobrushin'])}",
+        f"doeblin       {round_up_to(fields['doeblin'])}",
+        f"ultra-mixing  {round_up_to(fields['ultra_mixing'])}",
+        f"({fields['epsilon']:g}, {fields['delta_before']:g}) before, "
+        f"({fields['epsilon']:g}, {round_up_to(fields['delta'])}) after; exact at other epsilons:",
+    ]
+    lines += [f"  {e:>10.6g}  {round_up_to(d)}" for e, d in fields["curve"]]
+    return "\n".join(lines)

@@ -1,0 +1,174 @@
+"""From what is declared of the losses to the modulus of one step: the least of all valid rows.
+
+A step is `x -> x - eta (sum over N records of their gradients / b + ridge x)`.  With
+`a = 1 - eta ridge > 0` it is `a` times a gradient step of size `e = eta N/(b a)` on the average of
+the N losses.  Where N is random or unknown the modulus must hold for all N in a range: factors are
+convex in N, so the larger of both ends counts; offsets grow with N (docs/proofs/sampled-steps.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from wane.describe.descent import NoisyDescent
+from wane.describe.objective import Objective
+from wane.theory import facts
+from wane.theory import modulus_rows as rows
+from wane.theory.moduli import AffineSquare, Least, Modulus, Scaled, Triangle
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A step of this size on `least` to `most` records, their sum divided by `divisor`."""
+
+    step_size: float
+    divisor: int
+    least: int
+    most: int
+
+
+def whole_batch(run: NoisyDescent, step_size: float) -> Batch:
+    """A step that uses as many records as the divisor says."""
+    return Batch(step_size, run.batch_size, run.batch_size, run.batch_size)
+
+
+def is_convex(objective: Objective) -> bool:
+    """The gradients that are used, clipped or not, are those of convex functions."""
+    m = objective.strong_convexity
+    kept = not objective.clipped or facts.clipping_is_harmless(objective)
+    return m is not None and m >= 0.0 and kept
+
+
+def smoothness_of(objective: Objective) -> float | None:
+    """The Lipschitz constant of the gradient, which a Hoelder exponent of one declares too."""
+    known = [objective.smoothness]
+    if objective.holder_exponent == 1.0:
+        known.append(objective.holder_constant)
+    return min((M for M in known if M is not None), default=None)
+
+
+def step_modulus(objective: Objective, batch: Batch) -> Modulus | None:
+    """The least of all moduli that follow from what is declared; None if nothing does."""
+    if batch.most == 0:
+        return cool_down_modulus(objective, batch.step_size)
+    lipschitz = lipschitz_row(objective, batch)
+    made: list[Modulus] = [] if lipschitz is None else [lipschitz]
+    shrink = 1.0 - batch.step_size * objective.ridge
+    if shrink > 0.0:
+        others = [_scaled(row, shrink) for row in _gradient_rows(objective, batch, shrink)]
+        made += [row for row in others if _may_help(row, lipschitz, shrink)]
+    if not made:
+        return None
+    return made[0] if len(made) == 1 else Least(tuple(made))
+
+
+def _may_help(row: Modulus, lipschitz: AffineSquare | None, shrink: float) -> bool:
+    """Whether a row can be below the Lipschitz one: most never shrink by more than the ridge."""
+    if lipschitz is None or lipschitz.log_factor > 2.0 * math.log(shrink) + 1e-12:
+        return True
+    return isinstance(row, AffineSquare) and row.log_factor < lipschitz.log_factor
+
+
+def cool_down_modulus(objective: Objective, step_size: float) -> AffineSquare:
+    """A step that uses no record."""
+    x = facts.log_gradient_lipschitz(np.array([step_size]), objective.ridge, objective.ridge)
+    return AffineSquare(_square(float(x[0])))
+
+
+def lipschitz_row(objective: Objective, batch: Batch) -> AffineSquare | None:
+    """The Lipschitz constant of the step, if the losses are known to be smooth."""
+    M = smoothness_of(objective)
+    if M is None:
+        return None
+    ends = {batch.least / batch.divisor, batch.most / batch.divisor}
+    return AffineSquare(
+        _square(max(_log_lipschitz(objective, M, batch.step_size, fill) for fill in ends))
+    )
+
+
+def _log_lipschitz(objective: Objective, M: float, eta: float, fill: float) -> float:
+    m = -M if objective.strong_convexity is None else max(objective.strong_convexity, -M)
+    step, ridge = np.array([eta]), objective.ridge
+    if objective.clipped and not facts.clipping_is_harmless(objective):
+        shrink = 1.0 - eta * ridge
+        if shrink <= 0.0:
+            return math.log(max(abs(shrink) + eta * fill * M, 1e-300))
+        bent = facts.log_clipped_lipschitz(step * fill / shrink, m, M)
+        return math.log1p(-eta * ridge) + float(bent[0])
+    if objective.clipped:
+        m = min(m, 0.0)
+    return float(facts.log_gradient_lipschitz(step, fill * m + ridge, fill * M + ridge)[0])
+
+
+def _gradient_rows(objective: Objective, batch: Batch, shrink: float) -> list[Modulus]:
+    """Rows for the step without its ridge term."""
+    scale = batch.step_size / (batch.divisor * shrink)
+    low, high = scale * batch.least, scale * batch.most
+    C = math.inf if objective.gradient_bound is None else objective.gradient_bound
+    made: list[Modulus] = []
+    if is_convex(objective):
+        made += _convex_rows(objective, low, high, C)
+    made += _any_rows(objective, high, C)
+    if objective.dissipativity is not None and not objective.clipped:
+        made += _dissipative_rows(objective, low, high, C)
+    return made
+
+
+def _convex_rows(objective: Objective, low: float, high: float, C: float) -> list[Modulus]:
+    made: list[Modulus] = []
+    m, p, H = objective.strong_convexity, objective.holder_exponent, objective.holder_constant
+    if math.isfinite(C):
+        made.append(rows.nonsmooth_convex(high, C))
+        if m and not objective.clipped and low > 0.0:
+            pulled = rows.nonsmooth_convex(low, C, m)
+            made.append(AffineSquare(pulled.log_factor, (2.0 * high * C) ** 2))
+    if p is not None and H is not None and H > 0.0 and p < 1.0:
+        if p == 0.0 or objective.holder_everywhere or objective.dimension == 1:
+            made.append(rows.weakly_smooth_refined(high, H, p, C))
+        else:
+            made.append(rows.weakly_smooth_on_domain(high, H, p, C))
+    return made
+
+
+def _any_rows(objective: Objective, high: float, C: float) -> list[Modulus]:
+    """Rows that need no convexity: the triangle inequality with whatever bounds the change."""
+    M, p, H = smoothness_of(objective), objective.holder_exponent, objective.holder_constant
+    made: list[Modulus] = []
+    if M is not None and math.isfinite(C):
+        made.append(Triangle(high, 1.0, M, C))
+    if p is not None and H is not None and p < 1.0:
+        made.append(Triangle(high, p, H, C))
+    if not made and math.isfinite(C) and not is_convex(objective):
+        made.append(Triangle(high, gradient_bound=C))
+    return made
+
+
+def _dissipative_rows(objective: Objective, low: float, high: float, C: float) -> list[Modulus]:
+    assert objective.dissipativity is not None
+    lam, kappa = objective.dissipativity
+    M = smoothness_of(objective)
+    made: list[Modulus] = []
+    for bounds in ({"M": M} if M is not None else None, {"C": C} if math.isfinite(C) else None):
+        if bounds is None:
+            continue
+        one, other = (rows.dissipative(e, lam, kappa, **bounds) for e in (low, high))
+        assert isinstance(one, AffineSquare) and isinstance(other, AffineSquare)
+        worst = max(one.log_factor, other.log_factor)
+        made.append(AffineSquare(worst, other.offset))
+    return made
+
+
+def _scaled(row: Modulus, shrink: float) -> Modulus:
+    if shrink == 1.0:
+        return row
+    if isinstance(row, AffineSquare):
+        # (1 - eta ridge)^2 is a rounded number; both parts are raised when tangents are taken
+        return AffineSquare(row.log_factor + 2.0 * math.log(shrink), row.offset * shrink**2)
+    return Scaled(row, shrink)
+
+
+def _square(log_lipschitz: float) -> float:
+    return 2.0 * log_lipschitz + 8e-15 * abs(log_lipschitz)

@@ -1,0 +1,257 @@
+"""How to use the last hidden steps of a sampled run: horizon, noise split and batch cap.
+
+Every choice gives a valid guarantee (Theorems P and F of docs/proofs/sampled-steps.md), so they
+are made by a cheap search in Renyi divergences; what is reported is then computed exactly for the
+choice made.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wane.describe.batches import Poisson
+from wane.describe.descent import NoisyDescent
+from wane.describe.threat import Adjacency
+from wane.guarantees import GaussianStep, Guarantee, NumericalDP, Pair, SampledGaussianStep
+from wane.guarantees import WithFailure as _WithFailure
+from wane.theory.loss_moduli import Batch, cool_down_modulus, lipschitz_row, step_modulus
+from wane.theory.moduli import Modulus
+from wane.theory.sampled_steps import binomial_tail, cap_for, with_bad_event
+from wane.theory.tangent_programme import Stretch, profile, solve
+from wane.theory.tracking import tracked_distances
+
+Array = NDArray[np.float64]
+
+SHARES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
+EXCESSES = tuple(10.0 ** (i / 5.0) for i in range(-8, 14))
+FAILURE = 1e-3
+"""The part of delta that may be spent on batches beyond the cap."""
+_LARGEST_TILT = 400.0
+_FAR = 1e100  # stands for a distance that nobody bounds: hopeless, but finite
+
+
+@dataclass(frozen=True)
+class Use:
+    """The last `horizon` steps with a share `theta` of their noise against distance."""
+
+    horizon: int
+    theta: float
+
+
+@dataclass(frozen=True)
+class SampledPlan:
+    """A run with random batches whose last iterate is released."""
+
+    run: NoisyDescent
+
+    @property
+    def rate(self) -> float:
+        """Probability that a record joins a batch."""
+        return self.run.batch_size / self.run.records
+
+    @property
+    def poisson(self) -> bool:
+        """Batch sizes are random."""
+        return isinstance(self.run.batches, Poisson)
+
+    @property
+    def others(self) -> int:
+        """How many records may join the differing one in a batch."""
+        added = self.run.adjacency is Adjacency.ADD_REMOVE
+        return self.run.records if added else self.run.records - 1
+
+    @property
+    def pair(self) -> Pair:
+        """Which pair of mixtures a sampled step is."""
+        replaced = self.run.adjacency is Adjacency.REPLACE_ONE or not self.poisson
+        return Pair.REPLACE if replaced else Pair.ADD_OR_REMOVE
+
+    def atom(self, noise_std: float, theta: float) -> SampledGaussianStep:
+        """One sampled step that keeps 1 - theta of its noise variance."""
+        bound = self.run.objective.gradient_bound
+        assert bound is not None
+        shift = (1.0 if self.poisson else 2.0) * bound / self.run.batch_size
+        mu = shift / (noise_std * math.sqrt(1.0 - theta)) * (1.0 + 4e-16)
+        return SampledGaussianStep(math.nextafter(mu, math.inf), self.rate, self.pair)
+
+    @cached_property
+    def levels(self) -> Array:
+        """The different noise deviations of the steps that use records."""
+        return np.unique(self.run.gradient_noise_stds[~self.run.plan.cool_down])
+
+    def counts(self, horizons: Array) -> Array:
+        """How many of the last steps use records, by noise level and horizon."""
+        plan = self.run.plan
+        after = plan.total - np.cumsum(plan.repeat)
+        taken = np.clip(horizons[None, :] - after[:, None], 0.0, plan.repeat[:, None])
+        taken[plan.cool_down] = 0.0
+        stds = self.run.gradient_noise_stds
+        rows = [taken[stds == level].sum(axis=0) for level in self.levels]
+        return np.array(rows).reshape(len(self.levels), len(horizons))
+
+    def cap(self, delta: float) -> tuple[int, float]:
+        """The largest batch that is followed, and the probability that one step exceeds it."""
+        if not self.poisson:
+            return self.run.batch_size, 0.0
+        if self._never_expands:
+            return self.others, 0.0
+        cap = cap_for(self.others, self.rate, FAILURE * delta / self.run.total_steps)
+        return cap, binomial_tail(self.others, self.rate, cap)
+
+    @cached_property
+    def _never_expands(self) -> bool:
+        """No batch size drives two points apart."""
+        for eta in np.unique(self.run.plan.step_size).tolist():
+            row = lipschitz_row(self.run.objective, Batch(eta, self.run.batch_size, 0, self.others))
+            if row is None or row.log_factor > 0.0:
+                return False
+        return True
+
+    def stretches(self, cap: int, theta: float) -> list[Stretch]:
+        """The run's phases with a share theta of the noise of sampled steps."""
+        made = []
+        for phase, std in zip(self.run.plan, self.run.gradient_noise_stds.tolist(), strict=True):
+            share = 1.0 if phase.cool_down else theta
+            variance = share * (phase.step_size * std) ** 2
+            modulus = self._modulus(phase.step_size, phase.cool_down, cap)
+            made.append(Stretch(modulus, 0.0, variance * (1.0 - 4e-16), phase.repeat))
+        return made
+
+    @lru_cache(maxsize=256)  # noqa: B019  (plans are few and short-lived)
+    def _modulus(self, eta: float, cool_down: bool, cap: int) -> Modulus:
+        if cool_down:
+            return cool_down_modulus(self.run.objective, eta)
+        least = 0 if self.poisson else self.run.batch_size
+        made = step_modulus(self.run.objective, Batch(eta, self.run.batch_size, least, cap))
+        assert made is not None, "the conditions ask for a known modulus"
+        return made
+
+    @property
+    def tracked(self) -> bool:
+        """The domain is unbounded, so that distances are followed from the start."""
+        return math.isinf(self.run.domain.diameter)
+
+    def distance(self, cap: int, horizon: int) -> float:
+        """How far apart the runs can be before the last `horizon` steps."""
+        if not self.tracked:
+            return self.run.domain.diameter
+        least = 0 if self.poisson else self.run.batch_size - 1
+        found = tracked_distances(self.run, least, cap)(self.run.total_steps - horizon)
+        return min(found, _FAR)
+
+    def profile(self, cap: int, theta: float) -> tuple[Array, Array]:
+        """Horizons, and mu^2 of the distance for each."""
+        return profile(self.stretches(cap, theta), lambda n: self.distance(cap, n))
+
+    def failure(self, exceeded: float, horizon: int) -> float:
+        """Probability that a batch beyond the cap spoils the argument."""
+        followed = self.run.total_steps if self.tracked else horizon
+        return min(followed * exceeded * (1.0 + 1e-12), 1.0)
+
+    def composition(self) -> NumericalDP:
+        """Every step seen."""
+        plan = self.run.plan
+        counts = self.counts(np.array([float(plan.total)]))[:, 0]
+        return NumericalDP(
+            tuple(
+                (self.atom(level, 0.0), int(count))
+                for level, count in zip(self.levels.tolist(), counts.tolist(), strict=True)
+            )
+        )
+
+    def member(self, delta: float) -> Guarantee:
+        """The guarantee for the use that seems best at this delta."""
+        cap, exceeded = self.cap(delta)
+        use = self.best_use(cap, delta)
+        if use is None:
+            return self.composition()
+        window = _last(self.stretches(cap, use.theta), use.horizon)
+        found = solve(window, lambda n: self.distance(cap, n))
+        parts = [
+            (self.atom(level, use.theta), int(count))
+            for level, count in zip(
+                self.levels.tolist(),
+                self.counts(np.array([float(found.steps)]))[:, 0].tolist(),
+                strict=True,
+            )
+            if count
+        ]
+        mu = math.sqrt(found.value) * (1.0 + 4e-16)
+        inner = NumericalDP((*parts, (GaussianStep(mu), 1)))
+        failing = self.failure(exceeded, found.steps)
+        return _WithFailure(inner, failing) if failing > 0.0 else inner
+
+    def best_use(self, cap: int, delta: float) -> Use | None:
+        """The use with the smallest epsilon by Renyi divergences; None if composition is."""
+        excess = np.array(EXCESSES)
+        convert = np.log1p(-1.0 / (1.0 + excess)) - (math.log(delta) + np.log1p(excess)) / excess
+        composed = self._sampled_costs(0.0) @ self._totals + convert
+        limit, best = float(np.min(composed)), None
+        for theta in SHARES:
+            horizons, distances = self._profiles(cap, theta)
+            costs = self._sampled_costs(theta) @ self.counts(horizons)
+            costs += 0.5 * np.outer(1.0 + excess, distances) + convert[:, None]
+            place = int(np.argmin(np.min(costs, axis=0)))
+            value = float(np.min(costs[:, place]))
+            if value < limit:
+                limit, best = value, Use(int(horizons[place]), theta)
+        return best
+
+    @cached_property
+    def _totals(self) -> Array:
+        return self.counts(np.array([float(self.run.total_steps)]))[:, 0]
+
+    @lru_cache(maxsize=64)  # noqa: B019
+    def _profiles(self, cap: int, theta: float) -> tuple[Array, Array]:
+        if self.run.plan.cool_down.any():
+            return self.profile(cap, theta)
+        if theta != 1.0:
+            horizons, distances = self._profiles(cap, 1.0)
+            return horizons, distances / theta
+        return self.profile(cap, 1.0)
+
+    @lru_cache(maxsize=64)  # noqa: B019
+    def _sampled_costs(self, theta: float) -> Array:
+        """Renyi divergence of one step, by order and noise level."""
+        made = np.full((len(EXCESSES), len(self.levels)), math.inf)
+        for j, level in enumerate(self.levels.tolist()):
+            atom = self.atom(level, theta)
+            for i, excess in enumerate(EXCESSES):
+                if (1.0 + excess) * atom.mu <= _LARGEST_TILT:
+                    made[i, j] = atom.renyi(1.0 + excess)
+        return np.asarray(np.minimum(made, 1e300))
+
+    def divergence(self, order: float) -> float:
+        """A bound on the Renyi divergence of this order."""
+        whole = self.composition().renyi(order)
+        rare = math.exp(-min((order - 1.0) * whole + 50.0, 500.0))
+        choices = {self.cap(delta) for delta in (1e-9, rare)}
+        return min(self._divergence(order, *choice, whole) for choice in choices)
+
+    def _divergence(self, order: float, cap: int, exceeded: float, whole: float) -> float:
+        best = whole
+        for theta in (0.2, 0.5, 0.8):
+            horizons, distances = self._profiles(cap, theta)
+            each = np.array([self.atom(x, theta).renyi(order) for x in self.levels.tolist()])
+            costs = each @ self.counts(horizons) + 0.5 * order * distances
+            place = int(np.argmin(costs))
+            failing = self.failure(exceeded, int(horizons[place]))
+            good = float(costs[place]) * (1.0 + 1e-12)
+            best = min(best, with_bad_event(order, good, failing, whole))
+        return best
+
+
+def _last(stretches: list[Stretch], horizon: int) -> list[Stretch]:
+    """The last steps, in order of time."""
+    made: list[Stretch] = []
+    for stretch in reversed(stretches):
+        taken = min(stretch.count, horizon)
+        if taken:
+            made.append(Stretch(stretch.modulus, stretch.shift, stretch.variance, taken))
+        horizon -= taken
+    return made[::-1]

@@ -1,0 +1,120 @@
+"""A family of valid guarantees, of which each question is answered by a well chosen member."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar, final
+
+from wane.guarantees import Guarantee, arguments
+from wane.guarantees.renyi import CurveOf, grouped
+from wane.numerics.roots import first_at_most
+
+REFERENCE = 1e-6
+"""The delta at which a member is chosen where a question names none."""
+
+
+@final
+@dataclass(frozen=True)
+class Tuned(Guarantee):
+    """Free parameters of a theorem, set when a question is asked; every setting is valid.
+
+    Attributes:
+        member: the guarantee whose parameters suit this delta.
+        divergence: a bound on the Renyi divergence of an order.
+    """
+
+    member: Callable[[float], Guarantee]
+    divergence: Callable[[float], float]
+    generality: ClassVar[int] = 5
+    _known: dict[int, Guarantee] = field(default_factory=dict, compare=False, repr=False)
+
+    def suited_to(self, delta: float) -> Guarantee:
+        """The member for this delta; one for each half power of ten."""
+        place = max(math.floor(2.0 * math.log10(max(delta, 1e-300))), -600)
+        if place not in self._known:
+            self._known[place] = self.member(10.0 ** (place / 2.0))
+        return self._known[place]
+
+    def epsilon(self, delta: float) -> float:
+        """The epsilon of the member chosen for this delta, never rounded down."""
+        delta = arguments.probability(delta, "delta")
+        return 0.0 if delta >= 1.0 else self.suited_to(delta).epsilon(delta)
+
+    def delta(self, epsilon: float) -> float:
+        """The delta of a member chosen for about this delta, never rounded down."""
+        epsilon = arguments.non_negative(epsilon, "epsilon", "a smaller epsilon is more private")
+        first = self.suited_to(REFERENCE).delta(epsilon)
+        if first == 0.0 or 0.1 * REFERENCE < first < 10.0 * REFERENCE:
+            return first
+        return min(first, self.suited_to(first).delta(epsilon))
+
+    def renyi(self, order: float) -> float:
+        """A bound on the divergence of this order."""
+        return self.divergence(arguments.renyi_order(order))
+
+    def repeat(self, times: int) -> Guarantee:
+        """The reference member, repeated."""
+        return self.suited_to(REFERENCE).repeat(times)
+
+    def group(self, size: int) -> Guarantee:
+        """A chain of adjacent pairs, order by order."""
+        return self if size == 1 else grouped(CurveOf(self), size)
+
+    def absorb(self, others: tuple[Guarantee, ...]) -> Guarantee:
+        """The reference member, composed."""
+        fixed = [o.suited_to(REFERENCE) if isinstance(o, Tuned) else o for o in others]
+        return self.suited_to(REFERENCE).compose(*fixed)
+
+
+@final
+@dataclass(frozen=True)
+class Profile(Guarantee):
+    """A privacy profile known only as a function, with another guarantee of the same release.
+
+    Attributes:
+        profile: delta as a function of epsilon, nonincreasing, never rounded down.
+        fallback: what else is known of the release; compositions, groups and Renyi divergences
+            are taken from it.
+    """
+
+    profile: Callable[[float], float]
+    fallback: Guarantee
+    generality: ClassVar[int] = 5
+
+    def delta(self, epsilon: float) -> float:
+        """The profile."""
+        epsilon = arguments.non_negative(epsilon, "epsilon", "a smaller epsilon is more private")
+        return min(self.profile(epsilon), 1.0)
+
+    def epsilon(self, delta: float) -> float:
+        """The inverse of `delta`, never rounded down."""
+        delta = arguments.probability(delta, "delta")
+        if self.delta(0.0) <= delta:
+            return 0.0
+        if delta == 0.0:
+            return math.inf
+        high = 1.0
+        while self.delta(high) > delta:
+            high *= 2.0
+            if high > 1e12:
+                return math.inf
+        return first_at_most(self.delta, delta, 0.0, high, relative=1e-12)
+
+    def renyi(self, order: float) -> float:
+        """That of the fallback."""
+        return self.fallback.renyi(order)
+
+    def repeat(self, times: int) -> Guarantee:
+        """The fallback, repeated."""
+        return self if times == 1 else self.fallback.repeat(times)
+
+    def group(self, size: int) -> Guarantee:
+        """The fallback's guarantee for a group."""
+        return self if size == 1 else self.fallback.group(size)
+
+    def absorb(self, others: tuple[Guarantee, ...]) -> Guarantee:
+        """The fallback, composed."""
+        known = [o.fallback if isinstance(o, Profile) else o for o in others]
+        return self.fallback.compose(*known)
