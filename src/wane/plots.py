@@ -16,7 +16,7 @@ MARKERS = ("o", "s", "^", "v", "D", "P", "X")
 
 def plot_curve(made: Curve, axis: Axes | None = None) -> Axes:
     """Draw epsilon along steps or noise, one line per theorem, and return the axis."""
-    axis = axis if axis is not None else _pyplot().subplots(figsize=(7.0, 4.2))[1]
+    axis = axis if axis is not None else new_axis()
     drawn = [(n, row) for n, row in made.theorems.items() if any(e is not None for e in row)]
     for (name, row), marker in zip(drawn, MARKERS * len(drawn), strict=False):
         pairs = [(x, e) for x, e in zip(made.values, row, strict=True) if e is not None]
@@ -35,7 +35,17 @@ def save_curve(made: Curve, path: str | Path) -> None:
     target = Path(path)
     if target.suffix.lower() not in {".png", ".svg", ".pdf"}:
         raise InvalidDescription(f"plot must end in .png, .svg or .pdf, got {target.name!r}.")
-    axis = plot_curve(made)
+    save(plot_curve(made), target)
+
+
+def new_axis() -> Axes:
+    """Return an axis on a figure of its own."""
+    axis: Axes = _pyplot().subplots(figsize=(7.0, 4.2))[1]
+    return axis
+
+
+def save(axis: Axes, target: Path) -> None:
+    """Write the axis's figure to a file and close it."""
     figure: Any = axis.figure
     try:
         figure.savefig(target, bbox_inches="tight", dpi=160)

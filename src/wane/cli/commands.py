@@ -82,6 +82,14 @@ def mixing_spec(options: Namespace) -> Result:
     return made, text
 
 
+def reproduce(options: Namespace) -> Result:
+    """`wane reproduce`."""
+    from wane.reproduce import reproduce as write
+
+    written = [str(path) for path in write(options.name, options.out)]
+    return {"written": written}, "\n".join(written)
+
+
 def demo(options: Namespace) -> Result:
     """`wane demo`."""
     run = bundled("logistic")

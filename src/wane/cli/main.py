@@ -82,18 +82,26 @@ def _parser() -> argparse.ArgumentParser:
     _delta(verb("explain", commands.explain_spec, "every theorem: applies, or what is missing"))
     _delta(verb("audit", commands.audit_spec, "lower bound beside the upper bound"))
 
-    curve = verb("curve", commands.curve_spec, "epsilon along steps or noise, all theorems")
-    curve.add_argument("--over", choices=["steps", "noise"], default="steps")
-    curve.add_argument("--from", dest="start", type=_number, required=True, metavar="A")
-    curve.add_argument("--to", dest="stop", type=_number, required=True, metavar="B")
-    curve.add_argument("--points", type=_whole, default=25, help="how many (default 25)")
-    curve.add_argument("--plot", metavar="FILE", help="also draw it (PNG, SVG or PDF)")
-    _delta(curve)
-
+    _curve(verb("curve", commands.curve_spec, "epsilon along steps or noise, all theorems"))
     _mixing(verb("mixing", commands.mixing_spec, "steps until projected Langevin forgets"))
     _mechanism(verb("mechanism", commands.mechanism, "release through a diffusion", spec=False))
     _kernel(verb("kernel", commands.kernel, "privacy amplified by a Markov kernel", spec=False))
+    _figures(verb("reproduce", commands.reproduce, "the papers' figures, with CSV", spec=False))
     return parser
+
+
+def _curve(parser: Any) -> None:
+    parser.add_argument("--over", choices=["steps", "noise"], default="steps")
+    parser.add_argument("--from", dest="start", type=_number, required=True, metavar="A")
+    parser.add_argument("--to", dest="stop", type=_number, required=True, metavar="B")
+    parser.add_argument("--points", type=_whole, default=25, help="how many (default 25)")
+    parser.add_argument("--plot", metavar="FILE", help="also draw it (PNG, SVG or PDF)")
+    _delta(parser)
+
+
+def _figures(parser: Any) -> None:
+    parser.add_argument("name", nargs="*", metavar="NAME", help="which (default: all)")
+    parser.add_argument("--out", default="wane-figures", metavar="DIR", help="where to write")
 
 
 def _mixing(parser: Any) -> None:

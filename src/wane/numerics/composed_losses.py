@@ -16,7 +16,7 @@ Nothing is rounded to the favour of privacy.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +36,6 @@ _RUNG = 1.1  # tilts are powers of this, so that close questions share a view
 _LONGEST = 1 << 22
 _COMFORTABLE = 1 << 21
 _KEPT = 1 << 24  # bins of all views kept at a time
-_WIDTHS = tuple(2.0**power for power in range(-3, 7))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,17 +121,25 @@ class ComposedLosses:
 
     def _window(self, tilt: float) -> tuple[int, int]:
         """Start and length of a window that holds all but e^-30 of the tilted mass, each side."""
-        _, deviation = self._centre(tilt)
         log_moment = self._log_moment(tilt)
         down, up = (
-            min(
-                (self._log_moment(tilt + turn) - log_moment + _OUTSIDE) / abs(turn)
-                for turn in (side * width / deviation for width in _WIDTHS)
+            self._least_over_turns(
+                tilt,
+                lambda turn, side=side: (  # type: ignore[misc]
+                    (self._log_moment(tilt + side * turn) - log_moment + _OUTSIDE) / turn
+                ),
             )
             for side in (-1.0, 1.0)
         )
         start = math.floor(-down / self._interval) - 1
         return start, max(math.ceil(up / self._interval) + 2 - start, 64)
+
+    def _least_over_turns(self, tilt: float, bound: Callable[[float], float]) -> float:
+        """The best of Chernoff's bounds, which is unimodal in how far the tilt is turned."""
+        scale = math.log(self._centre(tilt)[1])
+        # Typical losses call for a turn of one over the deviation, rare huge ones for much less.
+        low, high = math.log(1e-8) - scale, math.log(1e2) - scale
+        return minimise_scalar_bounded(lambda x: bound(math.exp(x)), low, high, steps=24)[1]
 
     def _view(self, tilt: float, epsilon: float) -> View:
         """A view at this tilt whose window reaches down to `epsilon` at least."""
@@ -144,8 +151,6 @@ class ComposedLosses:
             return known
         length = int(fft.next_fast_len(min(length, _LONGEST), real=True))
         top = (start + length) * self._interval
-        deviation = self._centre(tilt)[1]
-        higher = [tilt + width / deviation for width in _WIDTHS]
         bins, noise = self._convolved(tilt, length)
         self._views[tilt] = View(
             tilt=tilt,
@@ -155,7 +160,9 @@ class ComposedLosses:
             # A negative mass is certainly below the truth, and zero is closer.
             bins=np.maximum(np.roll(bins, -(start % length)), 0.0),
             noise=noise,
-            log_tail=min(self._log_moment(other) - other * top for other in higher),
+            log_tail=self._least_over_turns(
+                tilt, lambda turn: self._log_moment(tilt + turn) - (tilt + turn) * top
+            ),
         )
         while len(self._views) > 1 and sum(view.bins.size for view in self._views.values()) > _KEPT:
             del self._views[next(iter(self._views))]
