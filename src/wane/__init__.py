@@ -151,7 +151,7 @@ __all__ = [
     "read_run",
 ]
 
-_ROOMS = ("audit", "literature", "mechanisms", "mixing", "plots")
+_ROOMS = ("audit", "literature", "mechanisms", "mixing", "planning", "plots")
 
 
 def __getattr__(name: str) -> ModuleType:

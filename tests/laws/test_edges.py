@@ -83,6 +83,9 @@ EDGES = {
         make_run(records=100_000, batches=ShuffledOnce(1), steps=3),
         make_run(records=100_001, batches=ShuffledOnce(1), steps=3),
     ),
+    "full_batch": (make_run(), make_run(batches=Cyclic(1000))),
+    "one_phase": (make_run(), make_run(cool_down=1)),
+    "log_sobolev_constant": (make_run(objective=replace(CONVEX, log_sobolev=1e-300)), make_run()),
     "flattest_direction_rules": (
         curved(0.5, step_size=2 / 1.5),
         curved(0.5, step_size=2 / 1.5 * (1 + 1e-12)),

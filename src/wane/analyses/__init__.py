@@ -4,6 +4,7 @@ from typing import Any
 
 from wane.analyses.composition import gaussian_composition
 from wane.analyses.contraction import fixed_size_contraction, poisson_contraction
+from wane.analyses.dynamics import log_sobolev_dynamics
 from wane.analyses.interpolation import last_iterate, last_iterate_bounded, secret_order
 from wane.analyses.modulus import last_iterate_modulus
 from wane.analyses.subsampled_iteration import fixed_size_last_iterate, poisson_last_iterate
@@ -22,6 +23,7 @@ ANALYSES: tuple[Analysis[Any], ...] = (
     fixed_size_last_iterate,
     poisson_contraction,
     fixed_size_contraction,
+    log_sobolev_dynamics,
 )
 
 __all__ = ["ANALYSES"]

@@ -41,6 +41,9 @@ class Objective:
         holder_everywhere: that bound holds on the whole space, not only on the domain.
         dissipativity: `(lam, kappa)` with
             `<grad f(x) - grad f(y), x - y> >= kappa |x - y|^2 - lam`.
+        log_sobolev: a log-Sobolev constant (that of N(0, v I) is 1/v) of the law of the iterate at
+            every moment of the run, whatever the data; only for losses whose curvature is unknown,
+            where it is the user's to prove.
     """
 
     gradient_bound: float | None = None
@@ -54,6 +57,7 @@ class Objective:
     holder_constant: float | None = None
     holder_everywhere: bool = False
     dissipativity: tuple[float, float] | None = None
+    log_sobolev: float | None = None
 
     def __post_init__(self) -> None:
         self._keep("gradient_bound", above=0.0)
@@ -62,6 +66,7 @@ class Objective:
         self._keep("ridge", least=0.0)
         self._keep("holder_exponent", least=0.0, most=1.0)
         self._keep("holder_constant", least=0.0)
+        self._keep("log_sobolev", above=0.0)
         self._check_flags()
         self._check_pairs()
         if self.dimension is not None:

@@ -153,3 +153,25 @@ def few_positions(run: NoisyDescent) -> Answer:
     if run.steps_per_epoch <= 100_000:
         return holds(f"{run.steps_per_epoch} batches")
     return fails(f"{run.steps_per_epoch} batches", "larger batches")
+
+
+@condition("every step uses every record")
+def full_batch(run: NoisyDescent) -> Answer:
+    if isinstance(run.batches, FullBatch):
+        return holds("batches are full")
+    return fails(f"batches are {run.batches.kind}", 'batches.kind = "full"')
+
+
+@condition("all steps are alike")
+def one_phase(run: NoisyDescent) -> Answer:
+    if len(run.plan) == 1:
+        return holds("one phase")
+    return fails(f"{len(run.plan)} phases", "constant step_size and noise, no cool_down")
+
+
+@condition("every iterate's law has a known log-Sobolev constant", Basis.DECLARED)
+def log_sobolev_constant(run: NoisyDescent) -> Answer:
+    k = run.objective.log_sobolev
+    if k is None:
+        return undeclared("log_sobolev", "objective.log_sobolev = a proven constant")
+    return holds(f"log_sobolev={k:g}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from wane.describe.batches import FullBatch, WithoutReplacement
 from wane.describe.descent import NoisyDescent
-from wane.theory import facts
+from wane.theory import facts, records
 from wane.theory.loss_moduli import Batch, lipschitz_row, step_modulus
 from wane.theory.theorem import Answer, Basis, condition, fails, holds, undeclared
 
@@ -37,6 +37,8 @@ def nonexpansive_prox(run: NoisyDescent) -> Answer:
 @condition("how far one step can drive two points apart is known")
 def known_modulus(run: NoisyDescent) -> Answer:
     """Some row of the table applies."""
+    if len(run.plan) > records.FEW_ROWS:
+        return fails(f"{len(run.plan)} phases are too many to look at", "fewer, longer phases")
     for eta in np.unique(run.plan.step_size[~run.plan.cool_down]).tolist():
         if step_modulus(run.objective, Batch(eta, run.batch_size, 0, run.records)) is None:
             if run.objective.gradient_bound is None:
@@ -69,6 +71,8 @@ def spare_records(run: NoisyDescent) -> Answer:
 @condition(f"the noise takes at most {MOST_LEVELS} different values")
 def few_levels(run: NoisyDescent) -> Answer:
     """Few sampled mixtures to convolve."""
+    if len(run.plan) > records.FEW_ROWS:
+        return fails(f"{len(run.plan)} phases are too many to look at", "fewer noise levels")
     levels = len(np.unique(run.gradient_noise_stds))
     if levels <= MOST_LEVELS:
         return holds(f"{levels} values")

@@ -1,0 +1,41 @@
+"""Langevin dynamics: what a log-Sobolev constant alone is worth."""
+
+from __future__ import annotations
+
+from wane.describe.descent import NoisyDescent
+from wane.guarantees import RenyiDP
+from wane.theory import conditions as given
+from wane.theory import log_sobolev
+from wane.theory.theorem import Citation, analysis
+
+
+@analysis(
+    of=NoisyDescent,
+    source=Citation("wane", "docs/proofs/log-sobolev.md, Theorem A"),
+    assumes=(
+        given.bounded_gradient,
+        given.full_batch,
+        given.last_iterate,
+        given.noisy,
+        given.one_phase,
+        given.log_sobolev_constant,
+    ),
+)
+def log_sobolev_dynamics(run: NoisyDescent) -> RenyiDP:
+    """If every iterate's law obeys a log-Sobolev inequality, what it leaks levels off.
+
+    Claim.  rho-zCDP with rho = S^2/(2 k tau^2) h(tau k T), h(t) = t/2 up to t = 1/2, then
+    (1 - exp(1/2 - t)/2)^2.
+    Source.  chourasia2021dynamics, Theorem 2, with the free parameter chosen at every moment.
+    Translation.  T = steps * eta; tau = eta s^2 / 2 (paper sigma^2); S = Delta (paper S_g / n).
+    Differs from the paper.  Its free parameter is fixed, and a step of its proof is false.
+    """
+    assert run.gradient_sensitivity is not None and run.objective.log_sobolev is not None
+    eta, s = float(run.plan.step_size[0]), float(run.gradient_noise_stds[0])
+    rho = log_sobolev.optimal_split(
+        gradient_sensitivity=run.gradient_sensitivity,
+        temperature=eta * s * s / 2.0,
+        time=run.total_steps * eta,
+        constant=run.objective.log_sobolev,
+    )
+    return RenyiDP.zcdp(rho * (1.0 + 1e-14))
