@@ -507,7 +507,7 @@ def test_structural_mistakes_are_refused() -> None:
         WithFailure(0.5, 0.1)  # type: ignore[arg-type]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     mu=st.floats(0.0, allow_infinity=True, allow_nan=False),
     epsilon=st.floats(0.0, allow_infinity=True, allow_nan=False),
@@ -529,7 +529,7 @@ def test_every_valid_float_is_answered(
         assert 0.0 <= guarantee.type_ii(delta) <= 1.0
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     mu=st.floats(0.0, allow_infinity=True, allow_nan=False),
     rate=st.floats(0.0, 1.0),

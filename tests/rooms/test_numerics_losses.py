@@ -270,6 +270,40 @@ def test_a_finer_account_is_lower_but_hardly(step: Step) -> None:
         assert fine.epsilon(delta) <= coarse.epsilon(delta) <= fine.epsilon(delta) * (1 + 5e-4)
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.2, 0.3])
+def test_every_tilt_gives_an_upper_bound(epsilon: float) -> None:
+    """Rare huge losses pull the window far above epsilon; what lies between must be counted."""
+    account = account_of(ReplacedLoss(1.0, 1e-3), 1000)
+    answers = [account._view(tilt, epsilon).delta(epsilon) for tilt in (0.0, 2.0, 5.0, 9.0, 12.0)]
+    truth = min(total for total, _ in answers)
+    assert account.delta(epsilon) >= truth * (1 - 1e-6)
+    for total, doubt in answers:
+        assert total >= truth
+        # Mass that wrapped around from below is not counted as doubt.
+        assert total - doubt <= truth * (1 + 1e-6) + 1e-12
+
+
+def test_a_view_does_not_answer_below_its_window() -> None:
+    account = account_of(GaussianLoss(1.0), 100)
+    view = account._view(2.0, 200.0)
+    assert view.start * view.interval > 50.0
+    assert view.delta(1.0) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("step", "count", "delta", "low", "high"),
+    # The brackets are the optimistic and the pessimistic account of dp_accounting 0.6.
+    [
+        (SampledLoss(1.663188515992206, 7.196892492687504e-05, False), 151, 1e-6, 0.0560, 0.0826),
+        (SampledLoss(1.663188515992206, 7.196892492687504e-05, False), 151, 1e-8, 0.3794, 0.4059),
+        (ReplacedLoss(1.0446091863263007, 0.00017772489538961367), 28, 1e-6, 0.00685, 0.00937),
+        (ReplacedLoss(1.0, 1e-4), 100_000, 1e-6, 0.2, 0.2660),
+    ],
+)
+def test_rare_records(step: Step, count: int, delta: float, low: float, high: float) -> None:
+    assert low <= account_of(step, count).epsilon(delta) <= high
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [100_000, 1_000_000])
 def test_a_million_steps(count: int) -> None:
