@@ -1,11 +1,18 @@
 """Shared descriptions."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from wane.describe import NoiseMultiplier, NoisyDescent, Objective
+
+# unattended runs try the same examples each time; run without CI set to look for new ones
+settings.register_profile("ci", derandomize=True, deadline=None)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 CONVEX = Objective(gradient_bound=1.0, smoothness=0.25, strong_convexity=0.0)
 
