@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from wane.certify import Calibrated, Certificate, Curve, composition_of
-from wane.certify.certificate import gaussian_mu_of
+from wane.certify.certificate import epsilon_of, gaussian_mu_of
 from wane.describe.fields import run_to_fields
 from wane.errors import NoTheoremApplies
 from wane.numerics.display import round_up_to
@@ -22,7 +22,7 @@ def certificate_fields(
     assert delta is not None
     best = certificate.best(delta)
     if epsilon is None:
-        epsilon = best.guarantee.epsilon(delta)
+        epsilon = epsilon_of(best.guarantee, delta)
     return {
         "epsilon": _number(epsilon),
         "delta": delta,
@@ -148,7 +148,7 @@ def _verdict(verdict: Verdict, delta: float) -> dict[str, Any]:
         "obstacles": [],
     }
     if isinstance(verdict, Applies):
-        made["epsilon"] = _number(verdict.guarantee.epsilon(delta))
+        made["epsilon"] = _number(epsilon_of(verdict.guarantee, delta))
         made["mu"] = _number(gaussian_mu_of(verdict.guarantee))
     else:
         made["obstacles"] = [_finding(f) for f in verdict.obstacles]

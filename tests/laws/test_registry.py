@@ -236,3 +236,33 @@ def test_every_field_of_an_objective_is_read_or_documented():
     ) | {"holder_exponent", "holder_constant"} | {
         word.strip(":,") for word in Objective.__doc__.split()
     }
+
+
+EXTREME = [1e-300, 1e-30, 1e-3, 1.0, 1e3, 1e30, 1e300]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    runs(),
+    st.sampled_from(EXTREME),
+    st.sampled_from(EXTREME),
+    st.sampled_from(EXTREME),
+    st.sampled_from([1, 10**5, 10**12]),
+)
+def test_extreme_numbers_give_a_number_or_a_refusal(run, bound, step_size, noise, steps):
+    extreme = NoisyDescent(
+        objective=replace(run.objective, gradient_bound=bound),
+        records=run.records,
+        steps=steps,
+        step_size=step_size,
+        noise=GradientNoise(noise),
+        batches=run.batches,
+        domain=run.domain,
+        adjacency=run.adjacency,
+    )
+    made = certify(extreme)
+    if made.applicable:
+        epsilon = made.epsilon(1e-5)
+        assert epsilon >= 0 and not math.isnan(epsilon)
+        lower = made.lower_bound_epsilon(1e-5)
+        assert lower is None or lower <= epsilon * (1 + EXACT)

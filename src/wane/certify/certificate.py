@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from wane.audit.lower_bound import lower_bound
 from wane.describe import Adjacency, NoisyDescent, check
 from wane.errors import InvalidDescription, NoTheoremApplies
@@ -40,17 +42,16 @@ class Certificate:
 
     def best(self, delta: float = DEFAULT_DELTA) -> Applies:
         """Return the theorem with the smallest epsilon at `delta`; the first of equals."""
-        check.real("delta", delta, least=0.0, most=1.0)
-        return self._least(lambda g: g.epsilon(delta))
+        return self._least(lambda g: epsilon_of(g, delta))
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest certified epsilon at `delta`, never rounded down."""
-        return self.best(delta).guarantee.epsilon(delta)
+        return epsilon_of(self.best(delta).guarantee, delta)
 
     def delta(self, epsilon: float) -> float:
         """Return the smallest certified delta at `epsilon`, never rounded down."""
         check.real("epsilon", epsilon, least=0.0)
-        return self._least(lambda g: g.delta(epsilon)).guarantee.delta(epsilon)
+        return min(1.0, *(_in_range(v.guarantee.delta, epsilon) for v in self._required))
 
     @property
     def mu(self) -> float | None:
@@ -114,7 +115,7 @@ class Certificate:
         return self.applicable
 
     def _least(self, measure: Callable[[Guarantee], float]) -> Applies:
-        return min(self._required, key=lambda v: _nan_is_worst(measure(v.guarantee)))
+        return min(self._required, key=lambda v: measure(v.guarantee))
 
 
 def _summary(run: NoisyDescent) -> str:
@@ -127,7 +128,7 @@ def _summary(run: NoisyDescent) -> str:
 def _explained(verdict: Verdict, delta: float) -> list[str]:
     title = f"{verdict.analysis.name} [{verdict.analysis.source}]"
     if isinstance(verdict, Applies):
-        epsilon = verdict.guarantee.epsilon(delta)
+        epsilon = epsilon_of(verdict.guarantee, delta)
         return [f"  yes {title}: epsilon = {round_up_to(epsilon)} at delta = {delta:g}"]
     lines = [f"  no  {title}"]
     for obstacle in verdict.obstacles:
@@ -142,7 +143,19 @@ def gaussian_mu_of(guarantee: Guarantee) -> float | None:
     return guarantee.mu if isinstance(guarantee, GaussianDP) else None
 
 
-def _nan_is_worst(value: float) -> float:
+def epsilon_of(guarantee: Guarantee, delta: float) -> float:
+    """Return a guarantee's epsilon at `delta`; infinite where its computation has no answer."""
+    check.real("delta", delta, least=0.0, most=1.0)
+    return _in_range(guarantee.epsilon, delta)
+
+
+def _in_range(measure: Callable[[float], float], at: float) -> float:
+    """An answer that overflows, or is not a number, is no guarantee."""
+    try:
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            value = measure(at)
+    except ArithmeticError:
+        return math.inf
     return math.inf if math.isnan(value) else value
 
 

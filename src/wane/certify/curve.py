@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from wane.certify.analyse import certify
+from wane.certify.certificate import epsilon_of
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription
 from wane.theory import Applies
@@ -86,6 +87,6 @@ def _at(run: NoisyDescent, axis: Axis, value: float) -> NoisyDescent:
 
 def _epsilons(run: NoisyDescent, delta: float) -> dict[str, float | None]:
     return {
-        v.analysis.name: v.guarantee.epsilon(delta) if isinstance(v, Applies) else None
+        v.analysis.name: epsilon_of(v.guarantee, delta) if isinstance(v, Applies) else None
         for v in certify(run).verdicts
     }

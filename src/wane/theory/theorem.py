@@ -7,9 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from wane.guarantees import Guarantee
 
 M = TypeVar("M")
+
+MODEST = "numbers nearer to one"
+"""What to try where floating-point numbers end."""
 
 
 class Basis(enum.Enum):
@@ -51,6 +56,9 @@ def fails(because: str, remedy: str = "") -> Answer:
 def undeclared(what: str, remedy: str) -> Answer:
     """The description says nothing about it, and nothing is assumed."""
     return Answer(None, f"{what} is not declared", remedy)
+
+
+IN_RANGE = ("the computation stays within the range of floating-point numbers", Basis.DERIVED)
 
 
 @dataclass(frozen=True)
@@ -127,9 +135,14 @@ class Analysis(Generic[M]):
 
     def __call__(self, mechanism: M) -> Verdict:
         """Check every hypothesis; only if all hold, evaluate the formula."""
-        findings = tuple(condition(mechanism) for condition in self.assumes)
-        if all(f.holds is True for f in findings):
-            return Applies(self, findings, self.formula(mechanism))
+        findings: tuple[Finding, ...] = ()
+        try:
+            with np.errstate(over="raise", divide="raise", invalid="raise"):
+                findings = tuple(condition(mechanism) for condition in self.assumes)
+                if all(f.holds is True for f in findings):
+                    return Applies(self, findings, self.formula(mechanism))
+        except ArithmeticError as error:
+            findings = (*findings, Finding(*IN_RANGE, False, str(error), MODEST))
         return DoesNotApply(self, findings)
 
     @property
