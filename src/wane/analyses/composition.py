@@ -13,7 +13,7 @@ from wane.theory.theorem import Citation, analysis
 
 @analysis(
     of=NoisyDescent,
-    source=Citation("dong2022gaussian", "Corollary 2"),
+    source=Citation("dong2022gaussian", "composition of Gaussian guarantees"),
     assumes=(given.bounded_gradient, given.fixed_order, given.records_stay_in_place),
 )
 def gaussian_composition(run: NoisyDescent) -> GaussianDP:
