@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wane.analyses.interpolation import last_iterate
-from wane.describe import EveryIterate, NoisyDescent, check
+from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.theory import DoesNotApply, records
 
@@ -53,11 +53,6 @@ def mu_of_group(run: NoisyDescent, batches: Sequence[int]) -> float:
     held = [check.whole("batches", b, least=0, most=last) for b in batches]
     if not held:
         return 0.0
-    if isinstance(run.release, EveryIterate):
-        raise InvalidDescription(
-            "release must hide some iterates to follow a group, got every-iterate; "
-            "use certify(run).group(size)."
-        )
     return math.sqrt(records.group(run, held))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from wane import report
@@ -96,7 +96,7 @@ def demo(options: Namespace) -> Result:
     delta = _proper(options.delta)
     rows = []
     for factor in (1, 10, 100):
-        longer = NoisyDescent(**{**_fields_of(run), "steps": run.total_steps * factor})
+        longer = replace(run, steps=run.total_steps * factor)
         fields = report.certificate_fields(certify(longer), delta=delta)
         rows.append((longer.total_steps, fields))
     target = calibrate(run, epsilon=1.0, delta=delta)
@@ -145,10 +145,6 @@ def bundled(name: str) -> NoisyDescent:
 
     raw = (files("wane.cli.specs") / f"{name}.toml").read_bytes()
     return run_from_fields(parse(raw, name))
-
-
-def _fields_of(run: NoisyDescent) -> dict[str, Any]:
-    return {name: getattr(run, name) for name in run.__dataclass_fields__}
 
 
 def _proper(delta: float) -> float:

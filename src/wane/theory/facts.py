@@ -40,7 +40,7 @@ def log_step_lipschitz(run: NoisyDescent, step_size: Array) -> Array:
     objective = run.objective
     m, M = curvature(objective)
     if objective.clipped and not clipping_is_harmless(objective):
-        return _up(_log_clipped(step_size, m, M, objective.ridge))
+        return _up(log_clipped_with_ridge(step_size, m, M, objective.ridge))
     if objective.clipped:
         m = min(m, 0.0)  # where the clip is active the loss is flat
     fill = run.last_batch_size / run.batch_size  # an incomplete batch bends less
@@ -96,7 +96,7 @@ def log_prox_lipschitz(run: NoisyDescent, step_size: Array) -> Array:
     return np.where(certified, _up(-np.log1p(np.where(certified, stretch, 0.0))), math.inf)
 
 
-def _log_clipped(step_size: Array, m: float, M: float, ridge: float) -> Array:
+def log_clipped_with_ridge(step_size: Array, m: float, M: float, ridge: float) -> Array:
     """The clipped step with an unclipped ridge term added."""
     shrink = 1.0 - step_size * ridge
     usable = shrink > 0.0

@@ -93,11 +93,7 @@ def _log_lipschitz(objective: Objective, M: float, eta: float, fill: float) -> f
     m = -M if objective.strong_convexity is None else max(objective.strong_convexity, -M)
     step, ridge = np.array([eta]), objective.ridge
     if objective.clipped and not facts.clipping_is_harmless(objective):
-        shrink = 1.0 - eta * ridge
-        if shrink <= 0.0:
-            return math.log(max(abs(shrink) + eta * fill * M, 1e-300))
-        bent = facts.log_clipped_lipschitz(step * fill / shrink, m, M)
-        return math.log1p(-eta * ridge) + float(bent[0])
+        return float(facts.log_clipped_with_ridge(step, fill * m, fill * M, ridge)[0])
     if objective.clipped:
         m = min(m, 0.0)
     return float(facts.log_gradient_lipschitz(step, fill * m + ridge, fill * M + ridge)[0])
