@@ -7,23 +7,14 @@ Prints one line per promise: what, the ratio, the limit, and whether it holds.
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 
 import numpy as np
+from timing import fastest
 
 import wane
 
 CONVEX = wane.Objective(gradient_bound=1.0, smoothness=0.25, strong_convexity=0.0, ridge=1e-3)
-
-
-def fastest(work: Callable[[], object], repeats: int = 7) -> float:
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def cyclic(epochs: int, per_epoch: int) -> wane.NoisyDescent:

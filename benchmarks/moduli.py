@@ -4,23 +4,14 @@ python benchmarks/moduli.py
 """
 
 import sys
-import time
 
 import numpy as np
+from timing import fastest
 
 import wane
 from wane.theory.modulus_programme import Steps, least
 from wane.theory.modulus_rows import smooth_bounded
 from wane.theory.tangent_programme import Stretch, solve
-
-
-def fastest(work, repeats=5):
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def recursion() -> float:
