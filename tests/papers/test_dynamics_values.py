@@ -532,7 +532,8 @@ def test_tracked_bound_is_never_below_a_linear_chain(steps, start, data):
             (s.lipschitz, s.gradient_sensitivity * s.step_size, 2 * s.temperature * s.step_size)
             for s in steps
         ]
-        assert pooled(triples) / 2 <= bound * (1 + 1e-12)
+        # the programme never answers less than 1e-300, lest an underflow look like privacy
+        assert pooled(triples) / 2 <= bound * (1 + 1e-12) + 1e-299
 
 
 @settings(max_examples=200, deadline=None)

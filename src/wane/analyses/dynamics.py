@@ -32,9 +32,12 @@ def log_sobolev_dynamics(run: NoisyDescent) -> RenyiDP:
     """
     assert run.gradient_sensitivity is not None and run.objective.log_sobolev is not None
     eta, s = float(run.plan.step_size[0]), float(run.gradient_noise_stds[0])
+    tau = eta * s * s / 2.0
+    if tau == 0.0:
+        raise FloatingPointError("the temperature underflows")
     rho = log_sobolev.optimal_split(
         gradient_sensitivity=run.gradient_sensitivity,
-        temperature=eta * s * s / 2.0,
+        temperature=tau,
         time=run.total_steps * eta,
         constant=run.objective.log_sobolev,
     )

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 import numbers
+from enum import Enum
+from typing import TypeVar
 
 from wane.errors import InvalidDescription
+
+E = TypeVar("E", bound=Enum)
 
 
 def real(
@@ -50,6 +54,15 @@ def kind(name: str, value: object, kinds: tuple[type, ...]) -> None:
     if not isinstance(value, kinds):
         names = ", ".join(k.__name__ for k in kinds)
         raise InvalidDescription(_refusal(name, value, f"one of {names}", ""))
+
+
+def member(name: str, value: object, kind: type[E]) -> E:
+    """Return the member of an enumeration that has this value, or refuse it by name."""
+    for one in kind:
+        if value == one.value:
+            return one
+    names = ", ".join(f'"{one.value}"' for one in kind)
+    raise InvalidDescription(f"{name} must be one of {names}, got {value!r:.60}.")
 
 
 def _refusal(name: str, value: object, wanted: str, cure: str) -> str:

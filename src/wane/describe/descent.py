@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -140,7 +142,11 @@ class NoisyDescent:
     def gradient_sensitivity(self) -> float | None:
         """How far one record moves the averaged gradient; None if no bound is known."""
         bound = self.objective.gradient_bound
-        return None if bound is None else self.adjacency.sensitivity(bound) / self.batch_size
+        if bound is None:
+            return None
+        made = self.adjacency.sensitivity(bound) / self.batch_size
+        # below the normal doubles a quotient may lose half of itself, or all
+        return math.nextafter(made, math.inf) if made < sys.float_info.min else made
 
     @cached_property
     def gradient_noise_stds(self) -> NDArray[np.float64]:

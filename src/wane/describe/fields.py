@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from enum import Enum
-from typing import Any, TypeVar
+from inspect import Parameter, signature
+from typing import Any
 
-from wane.describe import domains
+from wane.describe import check, domains, losses
 from wane.describe.batches import BATCHES, Batches, FullBatch
 from wane.describe.descent import NoisyDescent
 from wane.describe.domains import Diameter, Domain, Unbounded
@@ -20,7 +21,13 @@ from wane.errors import InvalidDescription
 KIND = "noisy-descent"
 MOST_PHASES_WRITTEN = 100_000
 
-E = TypeVar("E", bound=Enum)
+LOSSES: dict[str, Callable[..., Objective]] = {
+    "logistic": losses.logistic,
+    "softmax": losses.softmax,
+    "least_squares": losses.least_squares,
+    "poisson": losses.poisson,
+}
+"""Losses that a description may name in place of the constants of its objective."""
 
 
 def run_from_fields(given: object) -> NoisyDescent:
@@ -37,7 +44,7 @@ def run_from_fields(given: object) -> NoisyDescent:
         "noise": _noise,
         "batches": _batches,
         "domain": _domain,
-        "adjacency": lambda v: _enum("adjacency", Adjacency, v),
+        "adjacency": lambda v: check.member("adjacency", v, Adjacency),
         "release": _release,
         "schedule": _schedule,
         "cool_down": _same,
@@ -87,22 +94,30 @@ def _refuse_unknown(name: str, table: Mapping[str, Any], known: Mapping[str, Any
             )
 
 
-def _enum(name: str, kind: type[E], value: Any) -> E:
-    for member in kind:
-        if value == member.value:
-            return member
-    names = ", ".join(f'"{m.value}"' for m in kind)
-    raise InvalidDescription(f"{name} must be one of {names}, got {value!r:.60}.")
-
-
 def _objective(value: Any) -> Objective:
     table = _table("objective", value)
+    if "loss" in table:
+        return _named_loss(table)
     _refuse_unknown("objective", table, {f.name: f for f in fields(Objective)})
     if "form" in table:
-        table["form"] = _enum("objective.form", LossForm, table["form"])
+        table["form"] = check.member("objective.form", table["form"], LossForm)
     if isinstance(table.get("dissipativity"), list):
         table["dissipativity"] = tuple(table["dissipativity"])
     return Objective(**table)
+
+
+def _named_loss(table: dict[str, Any]) -> Objective:
+    name = table.pop("loss")
+    make = LOSSES.get(name) if isinstance(name, str) else None
+    if make is None:
+        names = ", ".join(f'"{known}"' for known in LOSSES)
+        raise InvalidDescription(f"objective.loss must be one of {names}, got {name!r:.60}.")
+    wanted = signature(make).parameters
+    _refuse_unknown("objective", table, wanted)
+    for key, parameter in wanted.items():
+        if parameter.default is Parameter.empty and key not in table:
+            raise InvalidDescription(f"objective.{key} must be given for the loss {name!r}.")
+    return make(**table)
 
 
 def _objective_out(objective: Objective) -> dict[str, Any]:

@@ -18,20 +18,20 @@ def read_run(path: str | Path) -> NoisyDescent:
     return run_from_fields(read_table(path))
 
 
-def read_table(path: str | Path) -> Any:
+def read_table(path: str | Path, *, most_bytes: int = MOST_BYTES) -> Any:
     """Return the content of a TOML or JSON file (told apart by content, not by name)."""
     file = Path(path)
     try:
         if file.is_dir():
             raise InvalidDescription(f"{file} must be a file, got a directory.")
         with file.open("rb") as stream:
-            raw = stream.read(MOST_BYTES + 1)
+            raw = stream.read(most_bytes + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InvalidDescription(f"{file} cannot be read: {reason}.") from None
-    if len(raw) > MOST_BYTES:
+    if len(raw) > most_bytes:
         raise InvalidDescription(
-            f"{file} must be at most {MOST_BYTES} bytes, got more; is this a description?"
+            f"{file} must be at most {most_bytes} bytes, got more; is this a description?"
         )
     return parse(raw, str(file))
 

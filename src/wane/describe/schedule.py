@@ -156,15 +156,21 @@ class Schedule:
     def gradient_std(self, *, gradient_bound: float | None, size: int) -> NDArray[np.float64]:
         """Return the canonical noise of each phase: its deviation on the averaged gradient."""
         result = np.empty(len(self))
-        for code, kind in enumerate(NOISES):
-            rows = self._kinds == code
-            if rows.any():
-                result[rows] = kind.gradient_std(
-                    self._values[rows],
-                    step_size=self.step_size[rows],
-                    gradient_bound=gradient_bound,
-                    size=size,
-                )
+        with np.errstate(all="ignore"):
+            for code, kind in enumerate(NOISES):
+                rows = self._kinds == code
+                if rows.any():
+                    result[rows] = kind.gradient_std(
+                        self._values[rows],
+                        step_size=self.step_size[rows],
+                        gradient_bound=gradient_bound,
+                        size=size,
+                    )
+        if not np.isfinite(result).all():
+            raise InvalidDescription(
+                "noise must give the averaged gradient a finite deviation, got one beyond the "
+                "doubles; choose other units."
+            )
         return result
 
     def noise_scaled(self, factor: float) -> Schedule:

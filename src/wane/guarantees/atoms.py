@@ -96,12 +96,14 @@ class GaussianMixtureStep:
         if math.isinf(excess * order * largest * largest):
             return gaussian_renyi(order, largest)
         exponents = 0.5 * excess * order * mus**2
-        # Weights sum to at least 1, so the result is not below the mean of expm1.
-        if exponents.max() < 1.0:
+        top = float(exponents.max())
+        if top < 700.0:
+            # Good to the last digits also where all of it comes from a rare draw.
             value = math.log1p(float(np.sum(weights * np.expm1(exponents)))) / excess
         else:
-            value = float(special.logsumexp(exponents, b=weights)) / excess
-        return inflate(max(value, math.ulp(0.0)), 1e-13)
+            value = (float(special.logsumexp(exponents, b=weights)) + 1e-15 * top) / excess
+        # A large exponent turns its own rounding into a relative one of a small result.
+        return inflate(max(value, math.ulp(0.0)), 1e-13 + 1e-15 * min(top, 700.0))
 
 
 Atom: TypeAlias = GaussianStep | SampledGaussianStep | GaussianMixtureStep

@@ -63,7 +63,8 @@ class Guarantee(ABC):
 
         def bound(epsilon: float, delta: float) -> float:
             kept = 1.0 - delta
-            steep = kept - type_i * math.exp(min(epsilon, 700.0))
+            factor = math.exp(epsilon) if epsilon < 700.0 else math.inf  # a larger one is safe
+            steep = kept - type_i * factor if type_i > 0.0 else kept
             return -max(steep, math.exp(-epsilon) * (kept - type_i), 0.0)
 
         values = [bound(epsilon, delta) for epsilon, delta in self._sketch]

@@ -64,8 +64,7 @@ def _interval(recipe: Recipe) -> float | None:
             extent, spread = loss_spread(step)
             widest, variance = max(widest, extent), variance + count * weight * spread
         if isinstance(atom, SampledGaussianStep) and atom.mu > LARGEST_SAMPLED:
-            shown = -math.log1p(-atom.rate)
-            widest, variance = max(widest, shown), variance + count * shown**2
+            variance += count * math.log1p(-atom.rate) ** 2
     steps = sum(count for _, count in recipe)
     if not 1e-200 < variance < math.inf:
         return None

@@ -19,7 +19,7 @@ from wane.guarantees.numerical import NumericalDP, joined
 from wane.guarantees.renyi import CurveOf, RenyiDP, grouped
 from wane.numerics.normal import gaussian_delta, gaussian_epsilon
 from wane.numerics.roots import first_at_most
-from wane.numerics.rounding import add_up, inflate, root_sum_of_squares_up
+from wane.numerics.rounding import add_up, inflate, root_sum_of_squares_up, round_up
 
 _WEIGHT_TOLERANCE = 1e-9
 
@@ -123,8 +123,9 @@ def _normalised(
         raise InvalidDescription(
             f"weights must sum to 1, got a sum of {total!r}; divide them by their sum"
         )
-    if total < 1.0:
+    lost = -math.fsum([*merged.values(), -1.0])
+    if lost > 0.0:
         # Whatever rounding has lost is given to the largest mu, which cannot help anybody.
         worst = max(merged)
-        merged[worst] = add_up([(merged[worst], 1), (1.0 - total, 1), (2.0**-53, 1)])
+        merged[worst] = add_up([(merged[worst], 1), (round_up(lost), 1)])
     return tuple(merged), tuple(merged.values())

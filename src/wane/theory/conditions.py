@@ -174,7 +174,8 @@ def log_sobolev_constant(run: NoisyDescent) -> Answer:
     k = run.objective.log_sobolev
     if k is None:
         return undeclared("log_sobolev", "objective.log_sobolev = a proven constant")
-    widest = 1.0 / float(run.plan.step_size[-1] * run.gradient_noise_stds[-1]) ** 2
+    std = float(run.plan.step_size[-1] * run.gradient_noise_stds[-1])
+    widest = math.inf if std == 0.0 else 1.0 / std**2
     if k > widest * (1.0 + 1e-9):
         return fails(f"the last step's noise alone allows at most {widest:g}, not {k:g}", "a proof")
     return holds(f"log_sobolev={k:g}")

@@ -18,6 +18,8 @@ Array = NDArray[np.float64]
 
 NEGLIGIBLE = -1e5
 """Stands in for the logarithm of a constant that is zero: larger, so on the safe side."""
+DOUBT = 6e-16
+"""Relative error of a step size times a curvature, which is a product of sums and quotients."""
 
 
 def curvature(objective: Objective) -> tuple[float, float]:
@@ -69,11 +71,11 @@ def log_clipped_lipschitz(step_size: Array, low: float, high: float) -> Array:
 
     exact in dimension two and more (docs/proofs/clipped-step.md).
     """
-    beta = np.abs(1.0 - step_size * (high + low) / 2.0)
-    rho = step_size * (high - low) / 2.0
-    # 1 - beta^2 without cancellation: with t = eta c0 it is t (2 - t)
     t = step_size * (high + low) / 2.0
-    room = t * (2.0 - t)
+    beta = np.abs(1.0 - t)
+    rho = step_size * (high - low) / 2.0
+    # 1 - beta^2 = t (2 - t) without cancellation, less what the rounding of t may have added
+    room = t * (2.0 - t) - DOUBT * np.abs(t) * 2.0 * beta
     inside = (beta < 1.0) & (beta * rho < room)
     safe = np.where(inside, room, 1.0)
     bent = 0.5 * np.log1p(np.where(inside, rho * rho / safe, 0.0))
@@ -98,21 +100,25 @@ def log_prox_lipschitz(run: NoisyDescent, step_size: Array) -> Array:
 
 def log_clipped_with_ridge(step_size: Array, m: float, M: float, ridge: float) -> Array:
     """The clipped step with an unclipped ridge term added."""
-    shrink = 1.0 - step_size * ridge
-    usable = shrink > 0.0
-    kept = np.where(usable, shrink, 1.0)
-    bent = np.log1p(-np.where(usable, step_size * ridge, 0.0)) + log_clipped_lipschitz(
-        step_size / kept, m, M
-    )
+    if ridge == 0.0:
+        return log_clipped_lipschitz(step_size, m, M)
+    shrunk = step_size * ridge
+    kept = 1.0 - shrunk - DOUBT * shrunk  # a smaller one makes the clipped step larger
+    usable = kept > 0.0
+    kept = np.where(usable, kept, 1.0)
+    shrink = _log_abs_one_minus(np.where(usable, shrunk, 0.0))
+    spread = log_clipped_lipschitz(step_size / kept * (1.0 + DOUBT), m, M)
+    bent = shrink + spread + 2e-15 * (np.abs(shrink) + np.abs(spread))  # they may cancel
     # beyond eta ridge = 1 only the triangle inequality is left: clipping shortens differences
-    crude = np.log(np.maximum(np.abs(shrink) + step_size * max(M, -m), 1e-300))
+    reach = np.abs(1.0 - shrunk) + step_size * max(M, -m)
+    crude = np.log(np.maximum(reach + 2.0 * DOUBT * (reach + shrunk), 1e-300))
     return np.where(usable, bent, crude)
 
 
 def _log_abs_one_minus(t: Array) -> Array:
     """`ln |1 - t|`, with the product `t` itself rounded to the unfavourable side."""
     t = np.asarray(t, dtype=np.float64)
-    doubt = 4e-16 * np.abs(t)
+    doubt = DOUBT * np.abs(t)
     below, above = t - doubt, t + doubt
     if np.all(above < 1.0):
         return np.log1p(-below)

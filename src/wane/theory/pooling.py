@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from wane.theory.programme import Block
+from wane.theory.programme import LEAST, Block
 
 Array = NDArray[np.float64]
 
@@ -109,7 +109,7 @@ class _Chain:
         pieces = [_values(shift, variance) for _, shift, variance, _ in self._done]
         pieces.append(math.fsum(pieces) * self._doubt)
         total = float(math.fsum(pieces)) * (1.0 + 1e-15)
-        return math.inf if math.isnan(total) else max(total, 5e-324)
+        return math.inf if math.isnan(total) else max(total, LEAST)
 
 
 def _follows(left: Block, right: Block) -> bool:

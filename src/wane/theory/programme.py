@@ -27,6 +27,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+LEAST = 1e-300
+"""Stands in for smaller values of mu^2, which doubles do not hold to full precision."""
+
 
 @dataclass(frozen=True)
 class Block:
@@ -53,13 +56,14 @@ class Block:
         margin = 4e-16 * (16.0 + 2.0 * abs(self.log_shift) + abs(self.log_variance)) + self.doubt
         if exponent > 709.0:
             return math.inf
-        return max(math.exp(exponent) * (1.0 + margin), 5e-324)
+        return max(math.exp(exponent) * (1.0 + margin), LEAST)
 
     def then(self, other: Block) -> Block:
         """Pool with the block that follows."""
         ours = self.offset + other.log_product
         offset = max(ours, other.offset)
-        shifts = (self.log_shift + ours - offset, other.log_shift + other.offset - offset)
+        # the brackets matter: an offset of 1e6 would round the logarithms it is added to
+        shifts = (self.log_shift + (ours - offset), other.log_shift + (other.offset - offset))
         variances = (
             self.log_variance + 2.0 * (ours - offset),
             other.log_variance + 2.0 * (other.offset - offset),

@@ -15,6 +15,7 @@ import numpy as np
 from wane.describe.descent import NoisyDescent
 from wane.describe.threat import EveryIterate, Iterates, LastIterate
 from wane.theory import pooling
+from wane.theory.programme import LEAST
 from wane.theory.timeline import (
     Array,
     Columns,
@@ -44,6 +45,7 @@ def composed_by_position(run: NoisyDescent) -> Array:
     counts = run.plan.repeat[data]
     with np.errstate(divide="ignore", over="ignore"):
         cost = (run.gradient_sensitivity / run.gradient_noise_stds[data]) ** 2
+    cost = np.maximum(cost, LEAST)  # a square that underflows is not zero
     period = run.steps_per_epoch
     rounding = 1.0 + 4e-16 * (len(counts) + 64.0)
     if not np.all(np.isfinite(cost)):

@@ -71,6 +71,21 @@ class Finding:
     because: str
     remedy: str
 
+    @property
+    def complaint(self) -> str:
+        """What stands in the way, as one line with the cure."""
+        answer = "not declared" if self.holds is None else "fails"
+        return f"{self.statement}: {answer} ({self.because}){self._cure}"
+
+    @property
+    def need(self) -> str:
+        """What is asked for, and why it is not there, to end a sentence with."""
+        return f"{self.statement} ({self.because}){self._cure}"
+
+    @property
+    def _cure(self) -> str:
+        return f"; try {self.remedy}" if self.remedy else ""
+
 
 @dataclass(frozen=True)
 class Condition(Generic[M]):

@@ -22,6 +22,9 @@ from wane.theory.programme import Block, Pool, constant_block, quiet_block
 
 Array = NDArray[np.float64]
 
+LOST = 4e-16
+"""Relative rounding error of a logarithm."""
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -85,14 +88,18 @@ def columns_of(run: NoisyDescent) -> Columns:
     prox = log_prox_lipschitz(run, eta)
     before = np.concatenate([prox[:1], prox[:-1]])
     assert run.gradient_sensitivity is not None
-    log_eta = np.log(eta)
+    log_eta, log_delta = np.log(eta), math.log(run.gradient_sensitivity)
     with np.errstate(divide="ignore"):
-        log_noise = log_eta + np.log(run.gradient_noise_stds)
+        log_std = np.log(run.gradient_noise_stds)
+    # large logarithms that cancel leave the rounding errors of both behind
+    shift = log_eta + log_delta + LOST * (np.abs(log_eta) + abs(log_delta))
+    seen = np.where(np.isinf(log_std), 0.0, np.abs(log_eta) + np.abs(log_std))
+    log_noise = log_eta + log_std - LOST * seen
     whole = Columns(
         plan.repeat,
         gradient + prox,
         gradient,
-        log_eta + math.log(run.gradient_sensitivity),
+        shift,
         log_noise,
         ~plan.cool_down,
     )
