@@ -4,6 +4,7 @@ from wane.certify.analyse import certify, composition_of
 from wane.certify.calibrate import Calibrated, Over, calibrate
 from wane.certify.certificate import Certificate
 from wane.certify.curve import Axis, Curve, curve
+from wane.certify.joint import JointCertificate, SideRelease
 from wane.certify.positions import mu_by_position, mu_of_group
 
 __all__ = [
@@ -11,7 +12,9 @@ __all__ = [
     "Calibrated",
     "Certificate",
     "Curve",
+    "JointCertificate",
     "Over",
+    "SideRelease",
     "calibrate",
     "certify",
     "composition_of",

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from wane.audit.lower_bound import lower_bound
+from wane.audit.lower_bound import LowerBound, lower_bound
 from wane.describe import Adjacency, NoisyDescent, check
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP, Guarantee
@@ -60,12 +60,16 @@ class Certificate:
 
     def lower_bound_epsilon(self, delta: float) -> float | None:
         """Return what an exact member of the described class leaks; None where none is known."""
-        found = lower_bound(self.run)
-        return None if found is None else found.epsilon(delta)
+        return None if self._worst_known is None else self._worst_known.epsilon(delta)
 
     def bracket(self, delta: float = DEFAULT_DELTA) -> tuple[float | None, float]:
         """Return a lower and an upper bound on the true epsilon at `delta`."""
         return self.lower_bound_epsilon(delta), self.epsilon(delta)
+
+    def bracket_mu(self, delta: float = DEFAULT_DELTA) -> tuple[float | None, float | None]:
+        """Return what bounds mu from below, judged at `delta`, and the certified mu, if any."""
+        lower = None if self._worst_known is None else self._worst_known.mu(delta)
+        return lower, gaussian_mu_of(self.best(delta).guarantee)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -109,6 +113,10 @@ class Certificate:
         return "\n".join(lines)
 
     @cached_property
+    def _worst_known(self) -> LowerBound | None:
+        return lower_bound(self.run)
+
+    @cached_property
     def _required(self) -> tuple[Applies, ...]:
         if not self.applicable:
             raise NoTheoremApplies(_nothing_applies(self.obstacles))
@@ -131,16 +139,17 @@ def _explained(verdict: Verdict, delta: float) -> list[str]:
         epsilon = epsilon_of(verdict.guarantee, delta)
         return [f"  yes {title}: epsilon = {round_up_to(epsilon)} at delta = {delta:g}"]
     lines = [f"  no  {title}"]
-    for obstacle in verdict.obstacles:
-        answer = "not declared" if obstacle.holds is None else "fails"
-        cure = f"; try {obstacle.remedy}" if obstacle.remedy else ""
-        lines.append(f"        {obstacle.statement}: {answer} ({obstacle.because}){cure}")
-    return lines
+    return lines + [f"        {obstacle.complaint}" for obstacle in verdict.obstacles]
 
 
 def gaussian_mu_of(guarantee: Guarantee) -> float | None:
     """Return mu if the guarantee is a Gaussian one."""
     return guarantee.mu if isinstance(guarantee, GaussianDP) else None
+
+
+def zcdp_of(guarantee: Guarantee) -> float | None:
+    """Return the rho of zero-concentrated DP if the guarantee is a Gaussian one: mu^2/2."""
+    return guarantee.renyi(2.0) / 2.0 if isinstance(guarantee, GaussianDP) else None
 
 
 def epsilon_of(guarantee: Guarantee, delta: float) -> float:
@@ -163,9 +172,7 @@ def _nothing_applies(refusals: tuple[DoesNotApply, ...]) -> str:
     if not refusals:
         return "No theorem was asked; pass some analyses."
     nearest = min(refusals, key=lambda v: len(v.obstacles))
-    first = nearest.obstacles[0]
-    cure = f"; try {first.remedy}" if first.remedy else ""
     return (
         f"No theorem applies to this description; the nearest is {nearest.analysis.name}, "
-        f"which needs: {first.statement} ({first.because}){cure}."
+        f"which needs: {nearest.obstacles[0].need}."
     )

@@ -22,12 +22,7 @@ def mu_by_position(run: NoisyDescent) -> NDArray[np.float64]:
 
     A batch that is never used has mu = 0.  The largest entry is the guarantee for everyone.
     """
-    verdict = last_iterate(run)
-    if isinstance(verdict, DoesNotApply):
-        first = verdict.obstacles[0]
-        raise NoTheoremApplies(
-            f"Guarantees by position need: {first.statement} ({first.because}); try {first.remedy}."
-        )
+    _require_programme(run)
     if run.steps_per_epoch > MOST_POSITIONS:
         raise InvalidDescription(
             f"batches.size must give at most {MOST_POSITIONS} batches to list them all, "
@@ -59,7 +54,4 @@ def mu_of_group(run: NoisyDescent, batches: Sequence[int]) -> float:
 def _require_programme(run: NoisyDescent) -> None:
     verdict = last_iterate(run)
     if isinstance(verdict, DoesNotApply):
-        first = verdict.obstacles[0]
-        raise NoTheoremApplies(
-            f"Guarantees by position need: {first.statement} ({first.because}); try {first.remedy}."
-        )
+        raise NoTheoremApplies(f"Guarantees by position need: {verdict.obstacles[0].need}.")

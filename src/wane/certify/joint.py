@@ -1,0 +1,101 @@
+"""Several releases on the same records, certified together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from wane.certify.certificate import (
+    DEFAULT_DELTA,
+    Certificate,
+    epsilon_of,
+    gaussian_mu_of,
+)
+from wane.describe import Adjacency, check
+from wane.errors import InvalidDescription
+from wane.guarantees import Guarantee
+
+
+@dataclass(frozen=True)
+class SideRelease:
+    """A release beside a run, such as a noisy bound that the run then uses.
+
+    Attributes:
+        name: what was released, in a few words.
+        guarantee: what it costs.
+        source: the proof that says so, as a citation or the path of a page.
+        adjacency: which data sets the guarantee compares.
+    """
+
+    name: str
+    guarantee: Guarantee
+    source: str
+    adjacency: Adjacency
+
+
+@dataclass(frozen=True)
+class JointCertificate:
+    """What can be claimed of several releases at once, each chosen in view of those before.
+
+    The parts share one adjacency.  Each part answers with its best theorem at the asked delta.
+    """
+
+    parts: tuple[Certificate | SideRelease, ...]
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise InvalidDescription("parts must hold at least one release, got none.")
+        for part in self.parts:
+            check.kind("parts", part, (Certificate, SideRelease))
+        found = {_adjacency(part) for part in self.parts}
+        if len(found) > 1:
+            names = " and ".join(sorted(a.value for a in found))
+            raise InvalidDescription(
+                f"adjacency must be the same to compose, got {names}; certify all under one."
+            )
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which data sets are compared."""
+        return _adjacency(self.parts[0])
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """The runs among the parts, in order."""
+        return tuple(part for part in self.parts if isinstance(part, Certificate))
+
+    def guarantee_at(self, delta: float) -> Guarantee:
+        """Return the composition of the parts' best guarantees at `delta`."""
+        first, *others = (_guarantee(part, delta) for part in self.parts)
+        return first.compose(*others)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The composition at the default delta, ready to be composed further."""
+        return self.guarantee_at(DEFAULT_DELTA)
+
+    def epsilon(self, delta: float) -> float:
+        """Return a certified epsilon at `delta`, never rounded down."""
+        return min(epsilon_of(self.guarantee_at(delta), delta), epsilon_of(self.guarantee, delta))
+
+    def delta(self, epsilon: float) -> float:
+        """Return a certified delta at `epsilon`, never rounded down."""
+        check.real("epsilon", epsilon, least=0.0)
+        return self.guarantee.delta(epsilon)
+
+    @property
+    def mu(self) -> float | None:
+        """The Gaussian-DP parameter, or None if some part is not Gaussian."""
+        return gaussian_mu_of(self.guarantee)
+
+    def true_positive_rate(self, false_positive_rate: float) -> float:
+        """Return a bound on an attacker's true-positive rate at this false-positive rate."""
+        return self.guarantee.true_positive_rate(false_positive_rate)
+
+
+def _adjacency(part: Certificate | SideRelease) -> Adjacency:
+    return part.run.adjacency if isinstance(part, Certificate) else part.adjacency
+
+
+def _guarantee(part: Certificate | SideRelease, delta: float) -> Guarantee:
+    return part.best(delta).guarantee if isinstance(part, Certificate) else part.guarantee
