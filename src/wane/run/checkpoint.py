@@ -1,0 +1,258 @@
+"""Checkpoints for crash recovery: sealed with a key that the user holds, and gone on release.
+
+A checkpoint holds an inner iterate and the state of the generator.  Either would void the guarantee
+if it were read, so it is written encrypted or not at all: ChaCha20-Poly1305 under a 256-bit key
+that is never stored beside it, in a file that only its owner may read.  A run that is taken up
+again continues bit for bit as if it had never stopped, and its end deletes the file.
+
+**What must hold.**  A checkpoint is taken up on the same records only.  The same noise on two data
+sets would show their difference, so the file carries, sealed, the sum of gradients at a fixed
+point, and records whose sum differs are refused.  Keep no copies of the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wane.describe import NoisyDescent, check
+from wane.describe.fields import run_to_fields
+from wane.errors import InvalidDescription, MissingExtra
+
+Array = NDArray[np.float64]
+Sums = Callable[[Array, slice], Array]
+
+MAGIC = b"wane-checkpoint-1\n"
+KEY_BYTES, NONCE_BYTES, HASH_BYTES = 32, 12, 32
+HEADER_BYTES = len(MAGIC) + HASH_BYTES
+OWNER_ONLY = 0o600
+
+
+def new_checkpoint_key() -> bytes:
+    """Return a new key from the operating system; keep it apart from the checkpoint."""
+    return secrets.token_bytes(KEY_BYTES)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a run saves itself, how often, and the key that seals it.
+
+    Attributes:
+        path: the file; a run that finds one of its own there continues it.
+        key: 32 bytes, as `new_checkpoint_key` makes them.
+        every: number of steps between two savings.
+    """
+
+    path: str | Path
+    key: bytes = field(repr=False)
+    every: int = 1000
+
+    def __post_init__(self) -> None:
+        check.whole("every", self.every, least=1)
+        if not isinstance(self.key, bytes) or len(self.key) != KEY_BYTES:
+            raise InvalidDescription(
+                f"key must be {KEY_BYTES} bytes, got something else; make one with "
+                "new_checkpoint_key()."
+            )
+        _cipher(self.key)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a checkpoint is never pickled: it holds its key.")
+
+
+class Keeper:
+    """Saves one run, takes it up again, and deletes what it saved."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        run: NoisyDescent,
+        start: Array,
+        sums: Sums,
+        generator: np.random.Generator,
+    ) -> None:
+        """Read the file, if there is one; leaves the generator as it was when the run began."""
+        self._path = Path(checkpoint.path)
+        self._every = checkpoint.every
+        self._cipher = _cipher(checkpoint.key)
+        self._header = MAGIC + _fingerprint(run_to_fields(run), start)
+        self._generator = generator
+        self._probe = _probe(self._header, start.shape, run.records, sums)
+        self._found = self._read()
+        self._first: Mapping[str, Any] = generator.bit_generator.state
+        if self._found is not None:
+            self._first = _state_in(str(self._found["first"]))
+            self._set_generator(self._first)
+
+    def begin(self, start: Array) -> tuple[Array, list[Array], int, int]:
+        """Return where to begin: iterate, iterates to release, steps done, steps with records.
+
+        A run that finds no file saves its start, so that a bad place is refused before any noise.
+        """
+        if self._found is None:
+            self._write(start, [], 0, 0)
+            return start, [], 0, 0
+        found, self._found = self._found, None
+        self._set_generator(_state_in(str(found["now"])))
+        return found["iterate"], list(found["released"]), int(found["done"]), int(found["used"])
+
+    def step(self, iterate: Array, released: list[Array], done: int, used: int) -> None:
+        """Save the run if it is time; a disk that has filled up does not end it."""
+        if done % self._every:
+            return
+        try:
+            self._write(iterate, released, done, used)
+        except InvalidDescription as error:
+            warnings.warn(f"{error} The run goes on without saving.", stacklevel=3)
+
+    def finish(self) -> None:
+        """Delete the file; if that fails the release is not lost, and the user is told."""
+        try:
+            self._path.unlink(missing_ok=True)
+            self._part.unlink(missing_ok=True)
+        except OSError as error:
+            warnings.warn(
+                f"checkpoint {self._path!s:.120} cannot be deleted: {error.strerror}. "
+                "Delete it, or its key.",
+                stacklevel=3,
+            )
+
+    @property
+    def _part(self) -> Path:
+        return self._path.with_name(self._path.name + ".part")
+
+    def _set_generator(self, state: Mapping[str, Any]) -> None:
+        kind = self._generator.bit_generator.state["bit_generator"]
+        if kind != state["bit_generator"]:
+            raise InvalidDescription(
+                f"generator must be of the kind that the run began with, {state['bit_generator']}, "
+                f"got {kind}."
+            )
+        self._generator.bit_generator.state = state
+
+    def _write(self, iterate: Array, released: list[Array], done: int, used: int) -> None:
+        plain = BytesIO()
+        np.savez(
+            plain,
+            iterate=iterate,
+            released=np.stack(released) if released else np.empty(0),
+            done=done,
+            used=used,
+            first=_state_out(self._first),
+            now=_state_out(self._generator.bit_generator.state),
+            probe=self._probe,
+        )
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        sealed = nonce + self._cipher.encrypt(nonce, plain.getvalue(), self._header)
+        try:
+            _write_whole(self._part, self._path, self._header + sealed)
+        except OSError as error:
+            raise InvalidDescription(
+                f"checkpoint {self._path!s:.120} cannot be written: {error.strerror}."
+            ) from None
+
+    def _read(self) -> dict[str, Any] | None:
+        try:
+            raw = self._path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise InvalidDescription(
+                f"checkpoint {self._path!s:.120} cannot be read: {error.strerror}."
+            ) from None
+        if not raw.startswith(MAGIC):
+            raise InvalidDescription(f"{self._path!s:.120} must be a checkpoint, got another file.")
+        if raw[:HEADER_BYTES] != self._header:
+            raise InvalidDescription(
+                f"checkpoint {self._path!s:.120} must be of this description and start, got "
+                "another's; delete it to begin anew."
+            )
+        found = self._unsealed(raw[HEADER_BYTES:])
+        if not np.array_equal(found["probe"], self._probe):
+            raise InvalidDescription(
+                f"checkpoint {self._path!s:.120} must be taken up on the records it began with, "
+                "got others; delete it to begin anew, and count the first run as spent."
+            )
+        return found
+
+    def _unsealed(self, sealed: bytes) -> dict[str, Any]:
+        from cryptography.exceptions import InvalidTag
+
+        nonce, body = sealed[:NONCE_BYTES], sealed[NONCE_BYTES:]
+        try:
+            plain = self._cipher.decrypt(nonce, body, self._header)
+        except (InvalidTag, ValueError):
+            raise InvalidDescription(
+                f"key must be the one that sealed the checkpoint {self._path!s:.120}, got another, "
+                "or the file is damaged."
+            ) from None
+        with np.load(BytesIO(plain), allow_pickle=False) as archive:
+            return dict(archive)
+
+
+def _cipher(key: bytes) -> Any:
+    try:
+        from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+    except ImportError:
+        raise MissingExtra(
+            "checkpoints are written encrypted or not at all, which needs cryptography; "
+            "install wane[checkpoints]."
+        ) from None
+    return ChaCha20Poly1305(key)
+
+
+def _write_whole(part: Path, place: Path, content: bytes) -> None:
+    """Have the old file or the new one at any instant, readable by its owner only."""
+    part.unlink(missing_ok=True)
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(place)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _fingerprint(described: dict[str, Any], start: Array) -> bytes:
+    """SHA-256 of the description and of the start, both of which are public."""
+    text = json.dumps(described, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode() + start.tobytes()).digest()
+
+
+def _probe(header: bytes, shape: tuple[int, ...], records: int, sums: Sums) -> Array:
+    """The sum of gradients at a point fixed by the description: differs if the records do."""
+    seed = int.from_bytes(header[-HASH_BYTES:])
+    point = np.random.default_rng(seed).standard_normal(shape)
+    with np.errstate(all="ignore"):
+        return np.asarray(sums(point, slice(0, records)), dtype=np.float64)
+
+
+def _state_out(state: Mapping[str, Any]) -> str:
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return {"array": value.tolist(), "dtype": str(value.dtype)}
+        raise TypeError(type(value).__name__)
+
+    return json.dumps(state, default=plain)
+
+
+def _state_in(text: str) -> dict[str, Any]:
+    def back(value: dict[str, Any]) -> Any:
+        return np.array(value["array"], value["dtype"]) if "array" in value else value
+
+    made: dict[str, Any] = json.loads(text, object_hook=back)
+    return made

@@ -1,0 +1,158 @@
+"""The one loop that runs a described descent; nothing but its release leaves it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wane.describe import EveryIterate, Iterates, NoisyDescent
+from wane.describe.domains import Domain
+from wane.errors import InvalidDescription
+from wane.run.batching import Rows, chooser
+from wane.run.checkpoint import Checkpoint, Keeper
+
+Array = NDArray[np.float64]
+Progress = Callable[[int], None]
+"""Told the number of steps done, and nothing else: anything more would be a release."""
+
+
+class GradientSums(Protocol):
+    """Records together with a loss: sums of their gradients, each bounded as described."""
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the parameters."""
+        ...
+
+    @property
+    def gradient_bound(self) -> float:
+        """No record's gradient is longer, whatever the record holds, rounding included."""
+        ...
+
+    def __call__(self, parameters: Array, rows: Rows) -> Array:
+        """Return the sum of these records' bounded gradients, without any ridge term."""
+        ...
+
+
+def descend(
+    run: NoisyDescent,
+    gradients: GradientSums,
+    *,
+    generator: np.random.Generator,
+    start: Array | None = None,
+    progress: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Array:
+    """Run the description on these records and return what it releases.
+
+    The last iterate, or for a run that releases several, these stacked along a new first axis.
+    What can be wrong with the arguments is refused before the first step; after it nothing is
+    raised, warned of or logged, whatever the records hold: an iterate that has left the floats
+    starts again from zero.
+
+    With a `checkpoint` the run saves itself, sealed, and takes up what it finds there; the end is
+    the same bit for bit, and deletes the file.
+    """
+    x = _start(run, gradients, start)
+    keeper = None if checkpoint is None else Keeper(checkpoint, run, x, gradients, generator)
+    choose = chooser(run, generator)
+    kept = _released_steps(run)
+    released: list[Array] = []
+    done = used = skip = 0
+    if keeper is not None:
+        x, released, done, used = keeper.begin(x)
+        skip = done
+    # What numpy would warn of depends on the records, so nothing is said.
+    with np.errstate(all="ignore"):
+        for phase, noise_std in zip(run.plan, run.gradient_noise_stds, strict=True):
+            skipped = min(skip, phase.repeat)
+            skip -= skipped
+            for _ in range(phase.repeat - skipped):
+                total = None if phase.cool_down else gradients(x, choose(used))
+                used += not phase.cool_down
+                x = noisy_step(run, x, total, (phase.step_size, noise_std), generator)
+                done += 1
+                if done in kept:
+                    released.append(x)
+                if progress is not None:
+                    progress(done)
+                if keeper is not None:
+                    keeper.step(x, released, done, used)
+    if keeper is not None:
+        keeper.finish()
+    return np.stack(released) if released else x
+
+
+def noisy_step(
+    run: NoisyDescent,
+    x: Array,
+    total: Array | None,
+    scales: tuple[float, float],
+    generator: np.random.Generator,
+) -> Array:
+    """Return the next iterate.
+
+    `total` sums the batch's bounded gradients, and is None in a cool-down; `scales` are the step
+    size and the deviation of the noise on the averaged gradient.
+    """
+    step_size, noise_std = scales
+    drift = run.objective.ridge * x
+    if total is not None:
+        drift += total / run.batch_size
+    drift += noise_std * generator.standard_normal(x.shape)
+    return safe_prox(run.domain, x - step_size * drift, step_size)
+
+
+def _start(run: NoisyDescent, gradients: GradientSums, start: Array | None) -> Array:
+    bound = run.objective.gradient_bound
+    if bound is None or gradients.gradient_bound > bound:
+        raise InvalidDescription(
+            f"gradients must be bounded by the described gradient_bound={bound}, "
+            f"got {gradients.gradient_bound}; describe what will run."
+        )
+    if gradients.records != run.records:
+        raise InvalidDescription(
+            f"records must be the described {run.records}, got {gradients.records} rows."
+        )
+    x = np.zeros(gradients.shape) if start is None else np.array(start, dtype=np.float64)
+    if not np.isfinite(x).all():
+        raise InvalidDescription("start must hold finite numbers, got NaN or infinity.")
+    if x.shape != tuple(gradients.shape):
+        raise InvalidDescription(
+            f"start must have the shape {tuple(gradients.shape)}, got {x.shape}."
+        )
+    if run.objective.dimension is not None and run.objective.dimension != x.size:
+        raise InvalidDescription(
+            f"objective.dimension must be the number of parameters, {x.size}, "
+            f"got {run.objective.dimension}."
+        )
+    return safe_prox(run.domain, x, float(run.plan.step_size[0]))
+
+
+def safe_prox(domain: Domain, x: Array, step_size: float) -> Array:
+    """Return the prox; a point beyond the floats, which it would refuse, counts as the origin."""
+    flat = x.ravel()
+    if not np.isfinite(flat).all():
+        flat = np.zeros_like(flat)
+    try:
+        moved = domain.prox(flat, step_size)
+    except np.linalg.LinAlgError:  # a factorisation that did not converge
+        moved = domain.prox(np.zeros_like(flat), step_size)
+    return np.asarray(moved, dtype=np.float64).reshape(x.shape)
+
+
+def _released_steps(run: NoisyDescent) -> frozenset[int] | range:
+    """The steps after which the iterate is seen; none if only the last one is."""
+    if isinstance(run.release, EveryIterate):
+        return range(1, run.total_steps + 1)
+    if isinstance(run.release, Iterates):
+        return frozenset({*run.release.steps, run.total_steps})
+    return frozenset()

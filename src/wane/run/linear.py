@@ -1,0 +1,287 @@
+"""Sums of bounded gradients of linear models, over records that stay where they are.
+
+A record is a row a of features, followed by a constant coordinate if there is an intercept, and a
+target.  Its gradient is s a r(s W^T a)^T with the residual r of a link, where s = min(1, R/|a|)
+brings the record to the declared feature norm R.  Neither the scaled rows nor the gradients are
+ever stored: what is kept is one scale and one cap for each record.  Rows are read in blocks that
+stay in cache, and each block is used for both of its products, so that a step is little more than
+one pass.
+
+**A row that holds no record.**  A row with a value that is not finite, of a length above 1e140 or
+below 1e-140, or with a target that means nothing to the link counts as the zero record: its
+gradient is zero. Nothing is raised here for what rows hold, since an error would be a release.
+
+**The bound holds in floating point.**  Features may be stored in single precision; arithmetic is in
+double precision always, u = 2^-53.  (In single precision the rounding of a sum would swamp what one
+of many records can do to it, and no bound would survive.)  Let C be the declared bound, n the
+number of records, d of columns, K of outputs, B of rows of a block and Q = B + n/B + 32.
+
+1. The length of a row is computed with at most (d + 8) u relative error and rounded up by as much;
+   scale and cap are computed from that, with R (1 - m) and C (1 - m) in place of R and C.
+2. The residual meets its cap up to (K + 16) u relative, by the link.  So the product of the rounded
+   scaled residual and the row, taken exactly, has length at most C (1 - m) (1 + (K + 32) u).
+3. The computed sum adds these products with some relative error g <= Q u/(1 - Q u) each, whatever
+the
+   order inside a block: coordinate by coordinate |computed - exact| <= g sum |products|, hence
+   at most g n C in norm.  Division by the batch size is counted in Q.
+4. Sums over neighbouring records, at equal parameters, therefore differ by at most
+   2 C (1 - m)(1 + (K + 32) u) + 2 g n C (replaced) or half the first term (zeroed, added, removed).
+   With m = 2.5 Q n u + (K + 64) u both are at most the declared 2 C and C.
+
+A sum that is one part of a larger one keeps a `reserve` r as well: R (1 - m - r) and C (1 - m - r)
+are at most R (1 - r) (1 - m) and C (1 - r) (1 - m), so the four points hold with C (1 - r) in place
+of C.  See `wane.run.parts`.
+
+Underflow adds less than 1e-180 to this and is covered by m, as C and R must be at least 1e-100.
+
+**Away from equal parameters.**  Theorems on hidden iterates also use that a step does not move two
+iterates apart.  The exact sum has this property; the computed one has it up to twice its distance
+from the exact one, for which `rounding` gives a proven bound.  A step that carries the error e
+shifts two runs by at most 2 e, which the theorems treat as sensitivity; for double precision e/C is
+about n d 1e-16 |W| R.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wane.describe import check
+from wane.describe.objective import Objective
+from wane.errors import InvalidDescription
+from wane.run.batching import Rows, blocks
+from wane.run.links import Link
+
+Array = NDArray[np.float64]
+
+UNIT = 2.0**-53
+BLOCK_BYTES = 2**21
+FEWEST_ROWS = 32
+LANES = 4
+"""Parts of a large batch for threads; fixed, so that sums do not depend on the machine."""
+LANE_BYTES = 2**21
+"""Below so much work for each lane, threads cost more than they save."""
+SHORTEST, LONGEST = 1e-140, 1e140
+LARGEST_MARGIN = 0.01
+
+
+class LinearSums:
+    """Records with a linear model's loss: sums of gradients, none longer than `gradient_bound`.
+
+    Parameters have the shape (d,) for one output, else (d, outputs), with one more coordinate, the
+    last, if `intercept` is not 0.  That coordinate of every record has the value `intercept`, which
+    counts in its norm.
+    """
+
+    def __init__(
+        self,
+        features: NDArray[Any],
+        targets: NDArray[Any],
+        link: Link,
+        *,
+        feature_norm: float,
+        gradient_bound: float | None = None,
+        intercept: float = 0.0,
+        reserve: float = 0.0,
+    ) -> None:
+        """Bound every record; reads the features once, and copies them only if they must be.
+
+        Args:
+            features: one row for each record, float32 or float64 in C order to be used in place.
+            targets: one for each record; for several numeric outputs one row for each record.
+            link: the loss as a function of the margins.
+            feature_norm: longer records, intercept included, are scaled down to this length.
+            gradient_bound: cap on the length of a record's gradient, below the link's own.
+            intercept: value of the constant coordinate, 0 for none.
+            reserve: share of both bounds kept free for roundings after the sum is returned.
+        """
+        self._features = _matrix(features)
+        self._link = link
+        self._intercept = check.real("intercept", intercept, least=0.0, most=1e100)
+        self._norm = check.real("feature_norm", feature_norm, least=1e-100, most=1e100)
+        self._objective = link.objective(self._norm, gradient_bound, 0.0)
+        self._bound = check.real(
+            "gradient_bound", self._objective.gradient_bound, least=1e-100, most=1e100
+        )
+        self._targets = _aligned(targets, self.records, link.outputs)
+        self._rows = max(FEWEST_ROWS, BLOCK_BYTES // (8 * self._features.shape[1]))
+        self._margin = self._checked_margin(reserve)
+        with np.errstate(all="ignore"):
+            self._bound_records()
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return len(self._features)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the parameters."""
+        columns = self._features.shape[1] + (self._intercept > 0.0)
+        return (columns,) if self._link.outputs == 1 else (columns, self._link.outputs)
+
+    @property
+    def gradient_bound(self) -> float:
+        """No record's gradient is longer, whatever the record holds, rounding included."""
+        return self._bound
+
+    @property
+    def objective(self) -> Objective:
+        """The constants of the bounded losses, without ridge."""
+        return self._objective
+
+    def rounding(self, parameter_norm: float) -> float:
+        """Return how far the sum over all records can be from the exact one, by rounding alone.
+
+        For parameters of at most this norm.  A margin is off by at most (d + 8) u R |W|, which
+        moves the gradient by at most M (d + 8) u |W|; then come the link's own error and the
+        summation.
+        """
+        size = check.real("parameter_norm", parameter_norm, least=0.0)
+        M = self._objective.smoothness
+        assert M is not None
+        margins = M * (self._features.shape[1] + 8) * UNIT * size
+        link = self._norm * self._link.error(self._norm * size)
+        summed = self._bound * (self._terms + self._link.outputs + 32) * UNIT
+        return float(1.01 * self.records * (margins + link + summed))
+
+    def __call__(self, parameters: Array, rows: Rows) -> Array:
+        """Return the sum of these records' bounded gradients, without any ridge term.
+
+        Zero for parameters beyond 1e140, where margins leave the floats.
+        """
+        x = np.ascontiguousarray(parameters, dtype=np.float64)
+        lanes = self._lanes(rows)
+        if not np.abs(x).max() < LONGEST or not lanes:
+            return np.zeros(self.shape)
+        with _one_thread_each():
+            if len(lanes) == 1:
+                return self._lane_sum(x, lanes[0])
+            with ThreadPoolExecutor(min(LANES, os.cpu_count() or 1)) as pool:
+                return reduce(np.add, pool.map(lambda lane: self._lane_sum(x, lane), lanes))
+
+    @property
+    def _terms(self) -> int:
+        """Additions that the term of one record can go through, Q in the module's words."""
+        return int(self._rows + self.records // self._rows + 32)
+
+    def _checked_margin(self, reserve: float) -> float:
+        margin = (2.5 * self._terms * self.records + self._link.outputs + 64) * UNIT
+        margin += check.real("reserve", reserve, least=0.0)
+        if margin > LARGEST_MARGIN:
+            raise InvalidDescription(
+                f"features must have fewer rows for a bound that survives rounding, "
+                f"got {self.records}; split them into several fits."
+            )
+        return margin
+
+    def _bound_records(self) -> None:
+        count, columns = self._features.shape
+        squares = np.empty(count)
+        for part in blocks(slice(0, count), self._rows):
+            block = self._features[part].astype(np.float64, copy=False)
+            squares[part] = np.einsum("ij,ij->i", block, block)
+        norms = np.sqrt(squares + self._intercept**2) * (1.0 + (columns + 8) * UNIT)
+        short = norms < LONGEST  # not so for NaN
+        live = short & (norms > SHORTEST) & self._link.usable(self._targets)
+        norms[~live] = 1.0
+        factors = np.minimum(1.0, self._norm * (1.0 - self._margin) / norms)
+        caps = self._bound * (1.0 - self._margin) / (factors * norms)
+        self._factors = np.where(live, factors, 0.0)
+        self._caps = np.where(live, caps, 0.0)
+        self._targets[~live] = 0.0
+        # These would turn a product with zero into NaN, and are blanked whenever they are read.
+        self._blank = None if short.all() else ~short
+
+    def _lanes(self, rows: Rows) -> list[Rows]:
+        """The rows cut at block boundaries into parts for the threads, in order."""
+        if isinstance(rows, slice):
+            first, last, _ = rows.indices(self.records)
+        else:
+            first, last = 0, len(rows)
+        size, columns = last - first, self._features.shape[1]
+        count = LANES if size * columns * 8 >= LANES * LANE_BYTES else 1
+        step = -(-size // (count * self._rows)) * self._rows
+        cuts: list[Rows] = [
+            slice(at, min(at + step, last)) for at in range(first, last, max(step, 1))
+        ]
+        return cuts if isinstance(rows, slice) else [rows[cut] for cut in cuts]
+
+    def _lane_sum(self, x: Array, rows: Rows) -> Array:
+        columns = self._features.shape[1]
+        total = np.zeros(self.shape)
+        weights = x[:columns]
+        room = np.empty((self._rows, columns))
+        with np.errstate(all="ignore"):
+            for part in blocks(rows, self._rows):
+                block = self._read(part, room)
+                residuals = self._residuals(block @ weights, x, part)
+                total[:columns] += block.T @ residuals
+                if self._intercept:
+                    total[-1] += self._intercept * residuals.sum(axis=0)
+        return total
+
+    def _read(self, part: Rows, room: Array) -> Array:
+        """The rows in double precision, in place if they can be, else in `room`."""
+        given = self._features[part]
+        blank = None if self._blank is None else self._blank[part]
+        spoiled = blank is not None and blank.any()
+        if given.dtype == np.float64 and not spoiled:
+            return given
+        block = room[: len(given)]
+        np.copyto(block, given)
+        if spoiled:
+            block[blank] = 0.0
+        return block
+
+    def _residuals(self, margins: Array, x: Array, part: Rows) -> Array:
+        """The link's residuals at the scaled margins, scaled once more for the product to come."""
+        factors = self._factors[part]
+        if self._link.outputs > 1:
+            factors = factors[:, None]
+        if self._intercept:
+            margins += self._intercept * x[-1]
+        margins *= factors
+        residuals = self._link.residuals(margins, self._targets[part], self._caps[part])
+        residuals *= factors
+        return residuals
+
+
+def _matrix(features: NDArray[Any]) -> NDArray[Any]:
+    given = np.asarray(features)
+    if given.ndim != 2 or 0 in given.shape:
+        raise InvalidDescription(
+            f"features must be a matrix with at least one row and column, got shape {given.shape}."
+        )
+    kept = given.dtype in (np.float32, np.float64)
+    return np.ascontiguousarray(given if kept else given.astype(np.float64))
+
+
+def _aligned(targets: NDArray[Any], records: int, outputs: int) -> Array:
+    given = np.array(targets, dtype=np.float64, order="C")
+    if given.shape not in ((records,), (records, outputs)):
+        raise InvalidDescription(
+            f"targets must be one for each of the {records} records, got shape {given.shape}."
+        )
+    return given.reshape(records) if outputs == 1 else given
+
+
+def _one_thread_each() -> AbstractContextManager[Any]:
+    """Linear algebra without threads of its own: ours are enough, and sums keep their order."""
+    controller = _thread_controller()
+    return nullcontext() if controller is None else controller.limit(limits=1)
+
+
+@cache
+def _thread_controller() -> Any:
+    try:
+        from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+    except ImportError:
+        return None
+    return ThreadpoolController()

@@ -1,0 +1,43 @@
+"""Tables with a public schema: bounds and categories are declared, never learnt from the rows."""
+
+from wane.tables.columns import (
+    BooleanColumn,
+    CategoricalColumn,
+    Column,
+    Fill,
+    Indicate,
+    Missing,
+    NumericColumn,
+    Scale,
+    Zero,
+)
+from wane.tables.parts import Part, parquet_bytes, parquet_parts, read_part, read_part_blocks
+from wane.tables.read import Table, read_blocks, read_table
+from wane.tables.schema import Schema
+from wane.tables.targets import BoundedTarget, ClassTarget, Target
+from wane.tables.template import schema_template
+
+__all__ = [
+    "BooleanColumn",
+    "BoundedTarget",
+    "CategoricalColumn",
+    "ClassTarget",
+    "Column",
+    "Fill",
+    "Indicate",
+    "Missing",
+    "NumericColumn",
+    "Part",
+    "Scale",
+    "Schema",
+    "Table",
+    "Target",
+    "Zero",
+    "parquet_bytes",
+    "parquet_parts",
+    "read_blocks",
+    "read_part",
+    "read_part_blocks",
+    "read_table",
+    "schema_template",
+]

@@ -1,0 +1,206 @@
+"""One block of rows as bounded numbers: a map of each record alone, so it costs no privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wane.errors import InvalidDescription
+from wane.tables.columns import (
+    BooleanColumn,
+    CategoricalColumn,
+    Column,
+    Fill,
+    Indicate,
+    NumericColumn,
+    Scale,
+)
+from wane.tables.schema import Schema
+from wane.tables.source import quietly
+from wane.tables.targets import BoundedTarget, ClassTarget, Target
+
+Floats = NDArray[np.floating[Any]]
+TRUE_WORDS = ("true", "t", "yes", "y", "1")
+FALSE_WORDS = ("false", "f", "no", "n", "0")
+
+
+def features(block: Any, schema: Schema, dtype: type[np.floating[Any]]) -> Floats:
+    """Return the block's features, every row of norm at most `schema.feature_norm`."""
+    made = np.zeros((block.num_rows, len(schema.names)), dtype=dtype)
+    place = 0
+    for position, column in enumerate(schema.columns):
+        width = len(column.labels)
+        cells = _Cells(column.name, block.column(position), schema.missing_words)
+        _encode(column, cells, made[:, place : place + width])
+        place += width
+    _shorten(made, schema.feature_norm)
+    return made
+
+
+def targets(block: Any, schema: Schema) -> NDArray[Any]:
+    """Return the block's targets: positions of classes, or numbers moved into their bounds."""
+    target = schema.target
+    cells = _Cells(target.name, block.column(block.num_columns - 1), schema.missing_words)
+    return _TARGETS[type(target)](target, cells)
+
+
+class _Cells:
+    """The cells of one column of a block, as text or as numbers."""
+
+    def __init__(self, name: str, array: Any, missing_words: tuple[str, ...]) -> None:
+        import pyarrow as pa
+
+        self.name = name
+        self.missing_words = missing_words
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        self.array = array
+
+    def text(self) -> Any:
+        """The cells as trimmed text."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        kind = self.array.type
+        readable = (
+            pa.types.is_string,
+            pa.types.is_large_string,
+            pa.types.is_integer,
+            pa.types.is_boolean,
+            pa.types.is_null,
+        )
+        if not any(test(kind) for test in readable):
+            raise InvalidDescription(
+                f"column {self.name!r:.60} must hold words or whole numbers, got the type "
+                f"{kind!s:.60}; declare it numeric, or convert it first."
+            )
+        return pc.utf8_trim_whitespace(self.array.cast(pa.string()))
+
+    def numbers(self) -> NDArray[np.float64]:
+        """The cells as numbers, NaN where nothing is known."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        kind = self.array.type
+        array = self.array
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            text = self.text()
+            absent = pc.is_in(text, value_set=pa.array(self.missing_words, pa.string()))
+            array = pc.if_else(absent, pa.scalar(None, pa.string()), text)
+        elif not any(
+            test(kind)
+            for test in (
+                pa.types.is_integer,
+                pa.types.is_floating,
+                pa.types.is_decimal,
+                pa.types.is_boolean,
+                pa.types.is_null,
+            )
+        ):
+            raise InvalidDescription(
+                f"column {self.name!r:.60} must hold numbers, got the type {kind!s:.60}; "
+                "convert it first, or remove it from the schema."
+            )
+        complaint = (
+            f"column {self.name!r:.60} must hold numbers, got other text in some row; "
+            "correct it, or list the word under missing_words."
+        )
+        cast = quietly(lambda: array.cast(pa.float64(), safe=False), lambda _: complaint)
+        return np.asarray(cast.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+    def positions(self, known: tuple[str, ...], *, lower: bool = False) -> tuple[Any, Any]:
+        """Where each cell stands among the known words (-1: nowhere), and which are missing."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        text = pc.utf8_lower(self.text()) if lower else self.text()
+        found = pc.fill_null(pc.index_in(text, value_set=pa.array(known, pa.string())), -1)
+        absent = [word.lower() if lower else word for word in self.missing_words]
+        no_word = pc.is_in(text, value_set=pa.array(absent, pa.string()))
+        places = found.to_numpy(zero_copy_only=False)
+        unknown = pc.or_(pc.is_null(text), no_word).to_numpy(zero_copy_only=False)
+        return places, (places < 0) & unknown
+
+
+def _encode(column: Column, cells: _Cells, out: Floats) -> None:
+    missing = _COLUMNS[type(column)](column, cells, out)
+    if isinstance(column.missing, Indicate):
+        out[missing, -1] = 1.0
+
+
+def _numeric(column: NumericColumn, cells: _Cells, out: Floats) -> NDArray[np.bool_]:
+    values = cells.numbers()
+    missing = np.isnan(values)
+    filled = isinstance(column.missing, Fill)
+    if isinstance(column.missing, Fill):
+        values = np.where(missing, float(column.missing.value), values)
+    share = (np.clip(values, column.low, column.high) - column.low) / (column.high - column.low)
+    scaled = 2.0 * share - 1.0 if column.scale is Scale.SYMMETRIC else share
+    out[:, 0] = scaled if filled else np.where(missing, 0.0, scaled)
+    return missing
+
+
+def _categorical(column: CategoricalColumn, cells: _Cells, out: Floats) -> NDArray[np.bool_]:
+    places, missing = cells.positions(column.categories)
+    if isinstance(column.missing, Fill):
+        places = np.where(missing, column.categories.index(str(column.missing.value)), places)
+    known = np.flatnonzero(places >= 0)
+    out[known, places[known]] = 1.0
+    return np.asarray(missing)
+
+
+def _boolean(column: BooleanColumn, cells: _Cells, out: Floats) -> NDArray[np.bool_]:
+    places, missing = cells.positions(TRUE_WORDS + FALSE_WORDS, lower=True)
+    if np.any((places < 0) & ~missing):
+        raise InvalidDescription(
+            f"column {column.name!r:.60} must hold true or false, got something else in some row; "
+            "declare it categorical, or list the word under missing_words."
+        )
+    yes = (places >= 0) & (places < len(TRUE_WORDS))
+    if isinstance(column.missing, Fill):
+        yes |= missing & bool(column.missing.value)
+    out[:, 0] = yes
+    return np.asarray(missing)
+
+
+def _class_target(target: ClassTarget, cells: _Cells) -> NDArray[np.int64]:
+    places, _ = cells.positions(target.classes)
+    if np.any(places < 0):
+        raise InvalidDescription(
+            f"target {target.name!r:.60} must hold one of its declared classes in every row, got "
+            "something else in some row; declare all classes, or remove rows without one."
+        )
+    return np.asarray(places, dtype=np.int64)
+
+
+def _bounded_target(target: BoundedTarget, cells: _Cells) -> NDArray[np.float64]:
+    values = cells.numbers()
+    if np.any(np.isnan(values)):
+        raise InvalidDescription(
+            f"target {target.name!r:.60} must hold a number in every row, got none in some row; "
+            "remove rows without one."
+        )
+    return np.clip(values, target.low, target.high)
+
+
+_COLUMNS: dict[type[Column], Callable[[Any, _Cells, Floats], NDArray[np.bool_]]] = {
+    NumericColumn: _numeric,
+    CategoricalColumn: _categorical,
+    BooleanColumn: _boolean,
+}
+_TARGETS: dict[type[Target], Callable[[Any, _Cells], NDArray[Any]]] = {
+    ClassTarget: _class_target,
+    BoundedTarget: _bounded_target,
+}
+
+
+def _shorten(rows: Floats, bound: float) -> None:
+    """Scale rows down to the bound, with a margin that covers every rounding on the way."""
+    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+    margin = 4.0 * float(np.finfo(rows.dtype).eps) + (rows.shape[1] + 8.0) * 2.3e-16
+    within = bound * (1.0 - margin)
+    long = norms > within
+    rows[long] *= (within / norms[long])[:, None].astype(rows.dtype)

@@ -1,0 +1,120 @@
+"""The public schema of a table: everything that may be known without looking at a row."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from wane.describe import check, files
+from wane.errors import InvalidDescription
+from wane.tables.columns import COLUMNS, Column, words
+from wane.tables.fields import (
+    column_from_fields,
+    column_to_fields,
+    refuse_unknown,
+    table_of,
+    target_from_fields,
+    target_to_fields,
+)
+from wane.tables.targets import BoundedTarget, ClassTarget, Target
+
+MOST_BYTES = 64 * 2**20
+"""Enough for a schema of some hundred thousand columns."""
+
+MISSING_WORDS = ("", "?", "NA", "N/A", "NaN", "nan", "None", "null", "NULL")
+"""Cells of text that mean that nothing is known, unless the schema says otherwise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """Columns, target and norm bound; declared by somebody, never computed from rows.
+
+    Attributes:
+        columns: the features, in order; other columns of a file are not read.
+        target: the column to predict.
+        feature_norm: rows of features longer than this are scaled down to it.
+        missing_words: text that stands for a missing cell.
+        delimiter: what separates the cells of a CSV file.
+        header: names of the columns of a CSV file that has no header line; None if it has one.
+    """
+
+    columns: tuple[Column, ...]
+    target: Target
+    feature_norm: float = 1.0
+    missing_words: tuple[str, ...] = MISSING_WORDS
+    delimiter: str = ","
+    header: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        for column in self.columns:
+            check.kind("columns", column, COLUMNS)
+        check.kind("target", self.target, (ClassTarget, BoundedTarget))
+        norm = check.real("feature_norm", self.feature_norm, above=0.0)
+        object.__setattr__(self, "feature_norm", norm)
+        object.__setattr__(self, "missing_words", words("missing_words", self.missing_words))
+        if not isinstance(self.delimiter, str) or len(self.delimiter.encode()) != 1:
+            raise InvalidDescription(
+                f"delimiter must be one ASCII character, got {self.delimiter!r:.60}."
+            )
+        if self.header is not None:
+            object.__setattr__(self, "header", words("header", self.header))
+        self._check_names()
+
+    def _check_names(self) -> None:
+        names = [column.name for column in self.columns]
+        if not names:
+            raise InvalidDescription("columns must list at least one feature, got none.")
+        if len(set(names)) < len(names):
+            raise InvalidDescription("columns must have distinct names, got one name twice.")
+        if self.target.name in names:
+            raise InvalidDescription(
+                f"target.name must not be among the columns, got {self.target.name!r:.60}; "
+                "remove it from columns, or it would predict itself."
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One name per feature."""
+        return tuple(label for column in self.columns for label in column.labels)
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the schema, so that a model can say what it was fitted with."""
+        text = json.dumps(self.to_fields(), separators=(",", ":"))  # the order of columns counts
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Schema:
+        """Return the schema in a TOML or JSON file."""
+        return cls.from_fields(files.read_table(path, most_bytes=MOST_BYTES))
+
+    @classmethod
+    def from_fields(cls, given: object) -> Schema:
+        """Return the schema that `to_fields` wrote down."""
+        table = table_of("schema", given)
+        known = [field.name for field in fields(cls)]
+        refuse_unknown("schema", table, known)
+        for name in ("columns", "target"):
+            if name not in table:
+                raise InvalidDescription(f"{name} must be given in the schema, got nothing.")
+        table["target"] = target_from_fields(table["target"])
+        columns = table_of("columns", table["columns"])
+        table["columns"] = tuple(column_from_fields(name, one) for name, one in columns.items())
+        return cls(**table)
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the schema as JSON-ready data."""
+        made: dict[str, Any] = {
+            "feature_norm": self.feature_norm,
+            "missing_words": list(self.missing_words),
+            "delimiter": self.delimiter,
+        }
+        if self.header is not None:
+            made["header"] = list(self.header)
+        made["target"] = target_to_fields(self.target)
+        made["columns"] = {column.name: column_to_fields(column) for column in self.columns}
+        return made

@@ -1,0 +1,44 @@
+"""What is publicly known of the column to be predicted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wane.errors import InvalidDescription
+from wane.tables.columns import interval, named, words
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassTarget:
+    """One of the declared classes, in this order."""
+
+    name: str
+    classes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        named(self.name, "target")
+        made = words("target.classes", self.classes)
+        if len(made) < 2:
+            raise InvalidDescription(
+                f"target.classes must list at least two classes, got {len(made)}; "
+                "list every class that could occur."
+            )
+        object.__setattr__(self, "classes", made)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedTarget:
+    """A number between public bounds; what lies outside is moved to the nearer bound."""
+
+    name: str
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        named(self.name, "target")
+        low, high = interval("target", self.low, self.high)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+
+Target = ClassTarget | BoundedTarget
