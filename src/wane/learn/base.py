@@ -1,0 +1,323 @@
+"""What all private linear models share: check, plan, run, keep the release and its certificate."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from wane.certify import Certificate, JointCertificate, SideRelease, certify
+from wane.describe import Adjacency, Cyclic, NoisyDescent, Objective, ShuffledOnce, check
+from wane.describe.batches import Batches
+from wane.describe.domains import Domain
+from wane.errors import InvalidDescription
+from wane.learn.bounding import Bounding
+from wane.learn.coordinates import Coordinates
+from wane.learn.declared import Voids, check_target, feature_scaler, generator, seed_voids
+from wane.learn.plan import Problem, plan
+from wane.learn.progress import step_counter
+from wane.learn.refusals import require_enough_records
+from wane.learn.releases import Certified, entered
+from wane.learn.saving import write_model
+from wane.learn.scaling import FeatureScaler
+from wane.learn.validated import validated
+from wane.learn.void import VoidCertificate, joined, parts_of
+from wane.run import descend, release_grid, to_grid
+from wane.run.linear import LinearSums
+from wane.run.links import Link
+from wane.run.parts import PartedSums
+
+Array = NDArray[np.float64]
+CHOICES = ("step_size", "steps", "batches", "clip", "ridge", "cool_down")
+KINDS = (np.float64, np.float32)
+Sums = LinearSums | PartedSums
+
+
+@dataclass(frozen=True)
+class Task:
+    """Targets made ready: what the loss gets, and how a linear predictor is read.
+
+    Attributes:
+        targets: one entry or row for each record.
+        link: the loss.
+        centre, unit: a prediction is `centre + unit * (linear predictor)`, for each output.
+        classes: the public classes, of a classifier.
+        voids: why there is no privacy, if there is none.
+    """
+
+    targets: NDArray[Any]
+    link: Link
+    centre: tuple[float, ...] = (0.0,)
+    unit: tuple[float, ...] = (1.0,)
+    classes: NDArray[Any] | None = None
+    voids: Voids = ()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A fit that is checked, planned and certified; no noise has been drawn."""
+
+    task: Task
+    scaler: FeatureScaler
+    coordinates: Coordinates
+    run: NoisyDescent
+    gradients: Sums
+    start: Array | None
+    certificate: Certificate | JointCertificate | VoidCertificate
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
+    """A linear model whose coefficients are private; everything else about it is public.
+
+    Rows are scaled one by one: by `feature_bounds` if given, then down to norm `feature_norm` if
+    longer.  `coef_` belongs to scaled rows; `predict` scales rows in the same way.
+
+    Args:
+        epsilon, delta: the target of this fit; `certificate_` never claims less than was spent.
+        adjacency: ZERO_OUT (the default: one record made null) or REPLACE_ONE (one record exchanged
+            for another, which needs about twice the noise).  The number of rows is public in both.
+        feature_norm: bound on the norm of a row, declared without looking at the data.
+        feature_bounds: public bounds (low, high), each a number or one for each column; columns are
+            mapped from them to [-1, 1].  None leaves columns as they are.
+        fit_intercept: whether a constant column is added.
+        intercept_norm: the constant in that column.  Rows count as long as
+            sqrt(feature_norm^2 + intercept_norm^2).
+        warm_start: where to start: public coefficients (each output's, its intercept last), or a
+            fitted estimator of the same kind, whose certificate is then composed with this fit's.
+        step_size, steps, batches, clip, ridge, cool_down: fixed here, or None: planned from public
+            numbers alone.
+        account: an account of a `wane.ledger.Ledger`: the release is entered there before any noise
+            is drawn, and refused if it would exceed the budget.
+        progress: show a bar with steps and time, which tells nothing else.
+        seed_voids_privacy: a seed makes the fit repeatable and voids its certificate.
+
+    After `fit`: `coef_`, `intercept_`, `certificate_`, `run_` (the description that ran),
+    `scaler_`, `n_iter_` (as planned), `n_features_in_`, and `classes_` of a classifier.
+    """
+
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    adjacency: Adjacency = Adjacency.ZERO_OUT
+    feature_norm: float = 1.0
+    feature_bounds: Any = None
+    fit_intercept: bool = True
+    intercept_norm: float = 0.3
+    warm_start: Any = None
+    step_size: float | None = None
+    steps: int | None = None
+    batches: Batches | None = None
+    clip: float | None = None
+    ridge: float | None = None
+    cool_down: int | None = None
+    account: Any = None
+    progress: bool = False
+    seed_voids_privacy: int | None = None
+
+    _validation: ClassVar[dict[str, Any]] = {}
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit privately.  Whatever is refused is refused before any noise is drawn."""
+        if sample_weight is not None:
+            raise InvalidDescription(
+                "sample_weight must be None: a weight multiplies one record's share in the model, "
+                "and the certificate counts every record once; repeat no record and weigh none."
+            )
+        return self._finish(self._prepare(X, y))
+
+    def _finish(self, ready: Prepared) -> Self:
+        """Run what was prepared, and keep its release."""
+        with (
+            entered(self.account, ready.certificate),
+            step_counter(ready.run.total_steps, shown=bool(self.progress)) as counter,
+        ):
+            end = descend(
+                ready.run,
+                ready.gradients,
+                generator=generator(self.seed_voids_privacy),
+                start=ready.start,
+                progress=counter,
+            )
+        self._keep(ready, to_grid(end, release_grid(ready.run)))
+        return self
+
+    def save_model(self, path: str | Path) -> None:
+        """Write the model, its description and its certificate to one file, without pickle."""
+        write_model(self, path)
+
+    @abstractmethod
+    def _task(self, y: NDArray[Any]) -> Task:
+        """Return the targets made ready, or refuse them."""
+
+    def _domain(self, coordinates: Coordinates) -> Domain | None:
+        """Return the prox that ends each step, if this model has one."""
+        return None
+
+    def _prepare(self, X: Any, y: Any) -> Prepared:
+        """Check everything, plan and certify; draws no noise."""
+        self._check_declared()
+        X, y = validated(self, X, y, dtype=KINDS, **self._validation)
+        task = self._task(y)
+        scaler, read = feature_scaler(self.feature_norm, self.feature_bounds, X)
+        task = replace(task, voids=task.voids + read)
+        return self._prepared(task, scaler, X.shape, lambda bounded: bounded(X, task.targets))
+
+    def _check_declared(self) -> None:
+        check_target(self.epsilon, self.delta, self.adjacency)
+        if self.fit_intercept:
+            check.real("intercept_norm", self.intercept_norm, above=0.0)
+        seed_voids(self.seed_voids_privacy)
+
+    def _prepared(
+        self,
+        task: Task,
+        scaler: FeatureScaler,
+        shape: tuple[int, int],
+        sums: Callable[[Bounding], Sums],
+        *,
+        in_order: bool = False,
+    ) -> Prepared:
+        """Plan and certify for so many rows and columns, whose gradients `sums` knows how to add.
+
+        `in_order` turns a secret order of the rows, if the plan chose one, into the order they
+        have; the plan was calibrated for that.
+        """
+        records, columns = shape
+        coordinates = Coordinates(
+            columns,
+            task.link.outputs,
+            float(self.intercept_norm) if self.fit_intercept else 0.0,
+            task.centre,
+            task.unit,
+        )
+        run = self._planned(task, coordinates, scaler, records)
+        if in_order and self.batches is None and isinstance(run.batches, ShuffledOnce):
+            run = replace(run, batches=Cyclic(run.batches.size))
+        norm, bound = _row_norm(scaler, coordinates), run.objective.gradient_bound
+        gradients = sums(Bounding(scaler, task.link, norm, bound, coordinates.intercept))
+        _require_described(run.objective, gradients.objective)
+        start, earlier, inherited = self._start(coordinates, scaler, task)
+        parts = (*earlier, self._certified(run))
+        voids = task.voids + seed_voids(self.seed_voids_privacy) + inherited
+        certificate = joined(parts, voids)
+        return Prepared(task, scaler, coordinates, run, gradients, start, certificate)
+
+    def _planned(
+        self, task: Task, coordinates: Coordinates, scaler: FeatureScaler, records: int
+    ) -> NoisyDescent:
+        require_enough_records(
+            records,
+            math.prod(coordinates.shape),
+            epsilon=self.epsilon,
+            delta=self.delta,
+            adjacency=self.adjacency,
+        )
+        choices = {name: getattr(self, name) for name in CHOICES}
+        choices["domain"] = self._domain(coordinates)
+        return plan(
+            Problem(
+                link=task.link,
+                records=records,
+                features=coordinates.rows,
+                feature_norm=_row_norm(scaler, coordinates),
+            ),
+            epsilon=self.epsilon,
+            delta=self.delta,
+            adjacency=self.adjacency,
+            **{name: value for name, value in choices.items() if value is not None},
+        )
+
+    def _certified(self, run: NoisyDescent) -> Certificate:
+        """A planner's promise is not a certificate: ask again."""
+        found = certify(run)
+        if run.adjacency is not self.adjacency or not found.epsilon(self.delta) <= self.epsilon:
+            raise InvalidDescription(
+                f"The plan must be private for epsilon={self.epsilon:g}, got "
+                f"{found.epsilon(self.delta):g} under {run.adjacency.value}; nothing was run."
+            )
+        return found
+
+    def _start(
+        self, coordinates: Coordinates, scaler: FeatureScaler, task: Task
+    ) -> tuple[Array | None, tuple[Certificate | SideRelease, ...], Voids]:
+        """Return the start, the releases it rests on, and what voids these."""
+        given = self.warm_start
+        if given is None or given is False:
+            return None, (), ()
+        if given is True:
+            raise InvalidDescription(
+                "warm_start must be public coefficients or a fitted estimator, got True; name the "
+                "model to start from, so that its privacy can be counted."
+            )
+        if not isinstance(given, PrivateLinearModel):
+            return coordinates.start(given), (), ()
+        check_is_fitted(given, "coef_")
+        same = type(given) is type(self) and given.scaler_ == scaler
+        if not same or not np.array_equal(getattr(given, "classes_", ()), _classes(task)):
+            raise InvalidDescription(
+                "warm_start must be a model of the same kind, with the same classes, feature_norm "
+                "and feature_bounds."
+            )
+        earlier = given.certificate_
+        voids = earlier.reasons if isinstance(earlier, VoidCertificate) else ()
+        return coordinates.start(given._model(coordinates)), parts_of(earlier), voids
+
+    def _model(self, coordinates: Coordinates) -> Array:
+        """Coefficients with intercepts as last column, as `warm_start` takes them."""
+        coefficients = np.atleast_2d(self.coef_)
+        if coordinates.rows == coordinates.features:
+            return coefficients
+        return np.column_stack([coefficients, np.atleast_1d(self.intercept_)])
+
+    def _keep(self, ready: Prepared, end: Array) -> None:
+        self.coef_, self.intercept_ = self._shown(*ready.coordinates.released(end))
+        self.n_iter_ = ready.run.total_steps
+        self.run_ = ready.run
+        self.certificate_ = ready.certificate
+        self.scaler_ = ready.scaler
+        if ready.task.classes is not None:
+            self.classes_ = ready.task.classes
+
+    def _shown(self, coefficients: Array, intercepts: Array) -> tuple[Any, Any]:
+        """Return the two in the shapes that scikit-learn's users expect."""
+        return coefficients, intercepts
+
+    def _linear(self, X: Any) -> Array:
+        """Return the linear predictors, one column for each output."""
+        check_is_fitted(self, "coef_")
+        rows = validated(self, X, reset=False, dtype=KINDS)
+        made = self.scaler_(rows) @ np.atleast_2d(self.coef_).T + np.atleast_1d(self.intercept_)
+        return np.asarray(made, dtype=np.float64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.seed_voids_privacy is None
+        return tags
+
+
+def _classes(task: Task) -> Any:
+    return () if task.classes is None else task.classes
+
+
+def _row_norm(scaler: FeatureScaler, coordinates: Coordinates) -> float:
+    """No scaled row is longer, the intercept's constant included; never rounded down."""
+    if not coordinates.intercept:
+        return scaler.feature_norm
+    return math.nextafter(math.hypot(scaler.feature_norm, coordinates.intercept), math.inf)
+
+
+def _require_described(described: Objective, actual: Objective) -> None:
+    """Refuse a plan that claims more of the losses than the gradients that would run can keep."""
+    if replace(described, ridge=0.0, dimension=None) != actual:
+        raise InvalidDescription(
+            "The plan's objective must be that of the loss with the plan's clipping, got "
+            f"{described}; nothing was run."
+        )

@@ -1,0 +1,51 @@
+"""How rows and targets become sums of bounded gradients; knows no row, so it may be sent around."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from wane.describe import Objective
+from wane.learn.scaling import FeatureScaler
+from wane.run.linear import LinearSums
+from wane.run.links import Link
+
+
+@dataclass(frozen=True)
+class Bounding:
+    """Every public number that bounds a record.
+
+    Attributes:
+        scaler: what is done to each row.
+        link: the loss.
+        feature_norm: no scaled row is longer, the intercept's constant included.
+        gradient_bound: no record's gradient is longer.
+        intercept: the constant in each row; 0 for none.
+        reserve: share of both bounds kept free, for rows that are a part of more.
+    """
+
+    scaler: FeatureScaler
+    link: Link
+    feature_norm: float
+    gradient_bound: float | None
+    intercept: float
+    reserve: float = 0.0
+
+    @property
+    def objective(self) -> Objective:
+        """The constants of the bounded losses, without ridge."""
+        return self.link.objective(self.feature_norm, self.gradient_bound, 0.0)
+
+    def __call__(self, rows: NDArray[Any], targets: NDArray[Any]) -> LinearSums:
+        """Return the sums over these rows; targets are as the loss takes them."""
+        return LinearSums(
+            self.scaler(rows),
+            targets,
+            self.link,
+            feature_norm=self.feature_norm,
+            gradient_bound=self.gradient_bound,
+            intercept=self.intercept,
+            reserve=self.reserve,
+        )

@@ -1,0 +1,202 @@
+"""Private classifiers: logistic regression of two or more classes, and a support vector one."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from wane.errors import InvalidDescription
+from wane.learn.base import Array, PrivateLinearModel, Task
+from wane.learn.declared import Voids
+from wane.learn.refusals import FromData, read_from_data
+from wane.run.links import (
+    Link,
+    Logistic,
+    OneVsRest,
+    SmoothedHinge,
+    Softmax,
+    SoftmaxClamp,
+    SoftmaxEnvelope,
+)
+
+Labels = NDArray[Any]
+
+
+class Multiclass(Enum):
+    """How logistic regression treats three classes or more; plain clipping of softmax is unsound.
+
+    ENVELOPE     softmax, replaced beyond the clipping threshold by its convex Lipschitz envelope.
+    CLAMPED      softmax, the label's residual clamped: as cheap as plain softmax.
+    BOUNDED      softmax, never clipped: its gradient is bounded by sqrt(2) times the row's norm.
+    ONE_VS_REST  one binary problem for each class, each clipped on its own.
+    """
+
+    ENVELOPE = "envelope"
+    CLAMPED = "clamped"
+    BOUNDED = "bounded"
+    ONE_VS_REST = "one-vs-rest"
+
+
+_LINKS: dict[Multiclass, Callable[[int], Link]] = {
+    Multiclass.ENVELOPE: SoftmaxEnvelope,
+    Multiclass.CLAMPED: SoftmaxClamp,
+    Multiclass.BOUNDED: Softmax,
+    Multiclass.ONE_VS_REST: OneVsRest,
+}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
+    """A private linear classifier of declared classes.
+
+    Args:
+        classes: every label that may occur, declared without looking at the data; a label that does
+            not occur in the data may be among them.  `FROM_DATA` reads them from the data, warns,
+            and voids the certificate.
+    """
+
+    classes: Any = None
+
+    @abstractmethod
+    def _link(self, classes: int) -> Link:
+        """Return the loss for this many classes."""
+
+    def _task(self, y: NDArray[Any]) -> Task:
+        classes, voids = self._classes(y)
+        positions = _positions(y, classes)
+        link = self._link(len(classes))
+        n = link.outputs
+        targets = (
+            2.0 * positions - 1.0 if n == 1 else positions
+        )  # one margin: the sign is the class
+        return Task(targets, link, (0.0,) * n, (1.0,) * n, classes, voids)
+
+    def _classes(self, y: Labels) -> tuple[Labels, Voids]:
+        if self.classes is None:
+            raise InvalidDescription(
+                "classes must be given, got None; list every label that may occur, since reading "
+                "them from the data would show them."
+            )
+        if isinstance(self.classes, FromData):
+            check_classification_targets(y)
+            classes = np.unique(y)
+            voids: Voids = (read_from_data("classes"),)
+        else:
+            classes, voids = _declared(self.classes), ()
+        if len(classes) < 2:
+            raise InvalidDescription(
+                f"classes must hold at least two labels, got {len(classes)} class; "
+                "there is nothing to tell apart."
+            )
+        return classes, voids
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the linear predictor: one column for each class, or for two classes one number."""
+        made = self._linear(X)
+        return made[:, 0] if made.shape[1] == 1 else made
+
+    def predict(self, X: Any) -> Labels:
+        """Return the most plausible class of each row."""
+        made = self.decision_function(X)
+        chosen = (made > 0.0).astype(np.intp) if made.ndim == 1 else made.argmax(axis=1)
+        found: Labels = self.classes_[chosen]
+        return found
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateLogisticRegression(PrivateClassifier):
+    """Logistic regression with a certificate for its coefficients.
+
+    Args:
+        multiclass: what to do with three classes or more; two are a single logistic loss.
+    """
+
+    multiclass: Multiclass = Multiclass.ENVELOPE
+
+    def _link(self, classes: int) -> Link:
+        if not isinstance(self.multiclass, Multiclass):
+            raise InvalidDescription(
+                f"multiclass must be a Multiclass, got {self.multiclass!r:.60}; "
+                f"one of {', '.join(str(m) for m in Multiclass)}."
+            )
+        return Logistic() if classes == 2 else _LINKS[self.multiclass](classes)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return each class's probability according to the model."""
+        made = self.decision_function(X)
+        if made.ndim == 1:
+            return np.column_stack([expit(-made), expit(made)])
+        if self.multiclass is not Multiclass.ONE_VS_REST:
+            return np.asarray(softmax(made, axis=1))
+        # dividing by the largest first keeps rows apart in which every class is unlikely
+        logs = -np.logaddexp(0.0, -made)
+        return np.asarray(softmax(logs, axis=1))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateLinearSVC(PrivateClassifier):
+    """A linear support vector classifier of two classes, with a smoothed hinge.
+
+    Args:
+        width: the hinge's kink is rounded over this much of the margin.
+    """
+
+    width: float = 0.5
+
+    def _link(self, classes: int) -> Link:
+        if classes != 2:
+            raise InvalidDescription(
+                "Only binary classification is supported: classes must hold two labels, got "
+                f"{classes}; use PrivateLogisticRegression for more."
+            )
+        return SmoothedHinge(self.width)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def _declared(classes: object) -> Labels:
+    try:
+        given = np.asarray(classes)
+        found = np.unique(given)
+    except (TypeError, ValueError):
+        raise InvalidDescription(
+            f"classes must be labels of one type, got {classes!r:.60}."
+        ) from None
+    if given.ndim != 1 or found.size != given.size:
+        raise InvalidDescription(
+            f"classes must be a list of different labels, got {classes!r:.60}."
+        )
+    return found
+
+
+def _positions(y: Labels, classes: Labels) -> NDArray[np.intp]:
+    """Return each label's place among the classes; never shows a label that has none."""
+    try:
+        found, inverse = np.unique(y, return_inverse=True)
+    except TypeError:
+        raise InvalidDescription("y must hold labels of one type, got several.") from None
+    places = {label: place for place, label in enumerate(classes.tolist())}
+    known = [places.get(label, -1) for label in found.tolist()]
+    if -1 in known:
+        raise InvalidDescription(
+            f"y must hold declared classes only, got a label that is none of the {len(classes)} "
+            "classes; declare it, or leave such rows out by a public rule."
+        )
+    return np.asarray(known, dtype=np.intp)[inverse]

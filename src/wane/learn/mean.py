@@ -1,0 +1,113 @@
+"""The private mean: one step of descent on squared distances, from the declared centre."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from wane.certify import Certificate, calibrate
+from wane.describe import Adjacency, NoiseMultiplier, NoisyDescent
+from wane.errors import InvalidDescription
+from wane.learn.declared import Voids, check_target, feature_scaler, generator, seed_voids
+from wane.learn.refusals import require_enough_records
+from wane.learn.releases import Certified, entered
+from wane.learn.scaling import FeatureScaler
+from wane.learn.validated import validated
+from wane.learn.void import joined
+from wane.run import descend, release_grid, to_grid
+from wane.run.linear import LinearSums
+from wane.run.links import Link, MultiSquared, Squared
+
+
+@dataclass(frozen=True)
+class PreparedMean:
+    """A mean that is checked, calibrated and certified; no noise has been drawn."""
+
+    scaler: FeatureScaler
+    gradients: LinearSums
+    certificate: Certificate
+    voids: Voids
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateMean(Certified, BaseEstimator):  # type: ignore[misc]
+    """The mean of rows of bounded norm, by the Gaussian mechanism.
+
+    One step of size one from the origin on the squared distances to the rows, residuals cut to the
+    norm bound, ends at the mean of the cut rows plus noise.  One step has nothing to hide, so its
+    certificate is composition's, which is exact.  A null record counts as the middle of the bounds,
+    or as zero if there are none.
+
+    Args:
+        epsilon, delta, adjacency, feature_bounds, account, seed_voids_privacy: as for the linear
+            models.
+        feature_norm: rows beyond, measured in columns mapped from their bounds to [-1, 1], are
+            scaled down.  None: the norm that no such row exceeds, so `feature_bounds` are needed.
+
+    After `fit`: `mean_`, `certificate_`, `run_`, `n_features_in_`.
+    """
+
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    adjacency: Adjacency = Adjacency.ZERO_OUT
+    feature_norm: float | None = None
+    feature_bounds: Any = None
+    account: Any = None
+    seed_voids_privacy: int | None = None
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Estimate the mean privately; `y` is ignored.  Refusals come before any noise."""
+        ready = self._prepare(X)
+        run = ready.certificate.run
+        certificate = joined((ready.certificate,), ready.voids)
+        with entered(self.account, certificate):
+            end = descend(run, ready.gradients, generator=generator(self.seed_voids_privacy))
+        self.mean_ = ready.scaler.in_columns(to_grid(end, release_grid(run)).ravel())
+        self.run_ = run
+        self.certificate_ = certificate
+        return self
+
+    def _prepare(self, X: Any) -> PreparedMean:
+        """Check everything, calibrate and certify; draws no noise."""
+        check_target(self.epsilon, self.delta, self.adjacency)
+        seeded = seed_voids(self.seed_voids_privacy)
+        X = validated(self, X, dtype=np.float64)
+        rows, columns = X.shape
+        if self.feature_norm is None and self.feature_bounds is None:
+            raise InvalidDescription(
+                "feature_norm or feature_bounds must be given, got neither; a mean without bounds "
+                "cannot be private."
+            )
+        norm = math.sqrt(columns) if self.feature_norm is None else self.feature_norm
+        scaler, read = feature_scaler(norm, self.feature_bounds, X)
+        require_enough_records(
+            rows, columns, epsilon=self.epsilon, delta=self.delta, adjacency=self.adjacency
+        )
+        link: Link = Squared() if columns == 1 else MultiSquared(columns)
+        run = NoisyDescent(
+            objective=link.objective(1.0, scaler.feature_norm, 0.0),
+            records=rows,
+            steps=1,
+            step_size=1.0,
+            noise=NoiseMultiplier(1.0),
+            adjacency=self.adjacency,
+        )
+        points = scaler(X)
+        gradients = LinearSums(
+            np.ones((rows, 1)),
+            points[:, 0] if columns == 1 else points,
+            link,
+            feature_norm=1.0,
+            gradient_bound=run.objective.gradient_bound,
+        )
+        found = calibrate(run, epsilon=self.epsilon, delta=self.delta).certificate
+        return PreparedMean(scaler, gradients, found, read + seeded)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.seed_voids_privacy is None
+        return tags

@@ -1,0 +1,179 @@
+"""Fit where rows are kept in parts: what is done to a part, and what is known of all of them.
+
+A part is read by a blank copy of the estimator, which holds neither seed nor start nor account of
+the one that is fitted.  Reading never raises for what rows hold: a refusal comes back as a value,
+in words without any of theirs, so that nothing that runs the work elsewhere can log the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from wane.errors import InvalidDescription
+from wane.learn.base import KINDS, PrivateLinearModel, Task
+from wane.learn.bounding import Bounding
+from wane.learn.refusals import FromData
+from wane.learn.scaling import FeatureScaler
+from wane.learn.validated import validated
+from wane.run.linear import LinearSums
+from wane.run.parts import Evaluate, PartedSums, reserve
+
+STAYS = ("account", "progress", "seed_voids_privacy", "warm_start")
+"""Arguments of an estimator that a reader of rows has no business with."""
+T = TypeVar("T")
+Model = TypeVar("Model", bound=PrivateLinearModel)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a part cannot be used, in words that quote no row."""
+
+    words: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is public about a part, or about all of them: sizes, names, and the loss.
+
+    Attributes:
+        sizes: number of rows of each part.
+        columns: number of features.
+        names: of the features, if they have any.
+        task: how targets are read, without targets.
+    """
+
+    sizes: tuple[int, ...]
+    columns: int
+    names: tuple[str, ...] | None
+    task: Task
+
+    def alike(self, other: Facts) -> bool:
+        """Whether two parts belong to the same table."""
+        return (self.columns, self.names, self.task.link, self.task.unit) == (
+            other.columns,
+            other.names,
+            other.task.link,
+            other.task.unit,
+        )
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads the rows of a part as the estimator would; a pure function, free of secrets."""
+
+    kind: type[PrivateLinearModel]
+    arguments: dict[str, Any]
+
+    @classmethod
+    def of(cls, estimator: object) -> Reader:
+        """Return the reader of this estimator, if everything public about it is declared."""
+        if not isinstance(estimator, PrivateLinearModel):
+            raise InvalidDescription(
+                f"estimator must be a private linear model, got {type(estimator).__name__}."
+            )
+        estimator._check_declared()
+        known = {field.name: getattr(estimator, field.name) for field in fields(estimator)}
+        for name, value in known.items():
+            if isinstance(value, FromData):
+                raise InvalidDescription(
+                    f"{name} must be declared for rows in parts, got FROM_DATA; no part shows what "
+                    "all of them hold."
+                )
+        return cls(type(estimator), {k: v for k, v in known.items() if k not in STAYS})
+
+    def facts(self, rows: Any, targets: Any) -> Facts | Refusal | None:
+        """Return what is public about a part, or why it is refused; None if it has no rows."""
+        return quietly(lambda: self._facts(rows, targets))
+
+    def sums(self, bounding: Bounding, rows: Any, targets: Any) -> LinearSums | Refusal:
+        """Return the part's sums of bounded gradients."""
+        return quietly(lambda: self._sums(bounding, rows, targets))
+
+    def _facts(self, rows: Any, targets: Any) -> Facts | None:
+        blank = self.kind(**self.arguments)
+        if not len(rows) and not len(targets):
+            return None
+        X, y = validated(blank, rows, targets, dtype=KINDS, **blank._validation)
+        task = replace(blank._task(y), targets=np.empty(0))
+        names = getattr(blank, "feature_names_in_", None)
+        named = None if names is None else tuple(names.tolist())
+        return Facts((len(X),), X.shape[1], named, task)
+
+    def _sums(self, bounding: Bounding, rows: Any, targets: Any) -> LinearSums:
+        blank = self.kind(**self.arguments)
+        X, y = validated(blank, rows, targets, dtype=KINDS, **blank._validation)
+        return bounding(X, blank._task(y).targets)
+
+
+def quietly(work: Callable[[], T]) -> T | Refusal:
+    """Do the work; what goes wrong with it is told in words of ours alone."""
+    try:
+        return work()
+    except InvalidDescription as error:
+        return Refusal(str(error))
+    except MemoryError:
+        return Refusal("Each part must fit into memory several times, got too large a one.")
+    except Exception as error:  # other libraries' messages may quote a cell
+        return Refusal(
+            "X must hold finite numbers and y one target for each row, got something else in some "
+            f"part ({type(error).__name__}); correct the rows, or leave such out by a public rule."
+        )
+
+
+def accepted(found: T | Refusal) -> T:
+    """Return what was found, or raise the refusal."""
+    if isinstance(found, Refusal):
+        raise InvalidDescription(found.words)
+    return found
+
+
+def together(parts: Iterable[Facts]) -> Facts:
+    """Return what is public about all parts, or refuse them."""
+    filled = list(parts)
+    if not filled:
+        raise InvalidDescription("X must have at least one row, got none.")
+    if not all(filled[0].alike(part) for part in filled):
+        raise InvalidDescription(
+            "All parts must have the same columns and targets, got several kinds."
+        )
+    return replace(filled[0], sizes=tuple(size for part in filled for size in part.sizes))
+
+
+def fit_parts(
+    estimator: Model,
+    facts: Facts,
+    evaluator: Callable[[Bounding], Evaluate],
+    *,
+    in_order: bool,
+) -> Model:
+    """Fit the estimator to parts, whose sums `evaluator` returns once it knows how to bound them.
+
+    `in_order`: rows are cheap to read only in the order they have.
+    """
+    estimator.n_features_in_ = facts.columns
+    if facts.names is not None:
+        estimator.feature_names_in_ = np.asarray(facts.names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    scaler = FeatureScaler.from_bounds(
+        estimator.feature_norm, estimator.feature_bounds, facts.columns
+    )
+
+    def sums(plain: Bounding) -> PartedSums:
+        bounding = replace(plain, reserve=reserve(facts.sizes))
+        rows = facts.columns + (bounding.intercept > 0.0)
+        outputs = bounding.link.outputs
+        return PartedSums(
+            facts.sizes,
+            evaluator(bounding),
+            shape=(rows,) if outputs == 1 else (rows, outputs),
+            objective=bounding.objective,
+        )
+
+    shape = (sum(facts.sizes), facts.columns)
+    ready = estimator._prepared(facts.task, scaler, shape, sums, in_order=in_order)
+    return estimator._finish(ready)

@@ -1,0 +1,170 @@
+"""Public maps of one record: columns by declared bounds, rows to a norm, targets to [-1, 1].
+
+Each map looks at one record and at numbers that were declared without the data, so it costs no
+privacy.  A value outside its bounds is moved to the nearest bound, never refused: a refusal would
+tell something about the record.  For the same reason numpy's warnings are silenced here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wane.describe import check
+from wane.errors import InvalidDescription
+
+Array = NDArray[np.floating[Any]]
+Numbers = tuple[float, ...]
+
+BLOCK_ROWS = 4096
+_INSIDE = 1.0 - 2.0**-20
+"""Rows are scaled to a hair within the norm in single precision, so that rounding stays inside."""
+
+
+@dataclass(frozen=True)
+class FeatureScaler:
+    """Rows of norm at most `feature_norm`, after columns were mapped into [-1, 1].
+
+    The middle of a column's bounds becomes 0.  Columns that are mostly zero keep their zeros, and
+    rows stay short, if their bounds are declared as (-B, B).
+
+    Attributes:
+        feature_norm: no row is longer; longer ones are scaled down.
+        low, high: public bounds of each column, or None to leave the columns as they are.
+    """
+
+    feature_norm: float = 1.0
+    low: Numbers | None = None
+    high: Numbers | None = None
+
+    def __post_init__(self) -> None:
+        norm = check.real(
+            "feature_norm",
+            self.feature_norm,
+            above=0.0,
+            cure="declare a finite bound on the rows' norm, not computed from the data",
+        )
+        object.__setattr__(self, "feature_norm", norm)
+        if (self.low is None) != (self.high is None):
+            raise InvalidDescription(
+                "feature_bounds must be a pair (low, high), got one of the two."
+            )
+
+    @classmethod
+    def from_bounds(cls, feature_norm: float, bounds: object, columns: int) -> FeatureScaler:
+        """Return the scaler of public bounds `(low, high)`; each a number or one for each column.
+
+        None leaves the columns as they are.
+        """
+        if bounds is None:
+            return cls(feature_norm)
+        low, high = interval("feature_bounds", bounds, columns)
+        return cls(feature_norm, low, high)
+
+    def in_columns(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a point of scaled space in the columns' own units."""
+        if self.low is None or self.high is None:
+            return point
+        low, high = np.array(self.low), np.array(self.high)
+        return np.asarray((low + high) / 2.0 + (high - low) / 2.0 * point)
+
+    def __call__(self, rows: Array) -> Array:
+        """Return the scaled rows, block by block; the argument is left as it is."""
+        made = np.empty(rows.shape, dtype=rows.dtype)
+        with np.errstate(all="ignore"):
+            for first in range(0, len(rows), BLOCK_ROWS):
+                block = rows[first : first + BLOCK_ROWS]
+                if self.low is not None and self.high is not None:
+                    block = _to_unit(block, self.low, self.high)
+                made[first : first + BLOCK_ROWS] = _shortened(block, self.feature_norm)
+        return made
+
+
+@dataclass(frozen=True)
+class TargetScaler:
+    """Targets cut to [low, high] and mapped to numbers of size at most one.
+
+    Attributes:
+        low, high: public bounds, one pair for each output.
+        centred: the middle of the bounds becomes zero; only sensible beside an intercept.
+    """
+
+    low: Numbers
+    high: Numbers
+    centred: bool = True
+
+    @classmethod
+    def from_bound(cls, bound: object, outputs: int, *, centred: bool) -> TargetScaler:
+        """Return the scaler of a public bound: a number B for [-B, B], or a pair (low, high)."""
+        if isinstance(bound, tuple | list | np.ndarray):
+            return cls(*interval("target_bound", bound, outputs), centred)
+        B = check.real(
+            "target_bound",
+            bound,
+            above=0.0,
+            cure="declare what the targets cannot exceed, not computed from the data",
+        )
+        return cls((-B,) * outputs, (B,) * outputs, centred)
+
+    @property
+    def centre(self) -> NDArray[np.float64]:
+        """What becomes zero."""
+        middle = (np.array(self.low) + np.array(self.high)) / 2.0
+        return np.asarray(middle if self.centred else 0.0 * middle)
+
+    @property
+    def half_width(self) -> NDArray[np.float64]:
+        """What becomes one."""
+        low, high = np.array(self.low), np.array(self.high)
+        if self.centred:
+            return np.asarray((high - low) / 2.0)
+        return np.asarray(np.maximum(np.abs(low), np.abs(high)))
+
+    def __call__(self, targets: Array) -> NDArray[np.float64]:
+        """Return the scaled targets, of the same shape."""
+        with np.errstate(all="ignore"):
+            table = np.asarray(targets, dtype=np.float64).reshape(len(targets), -1)
+            cut = np.clip(table, self.low, self.high)
+            return np.asarray((cut - self.centre) / self.half_width).reshape(targets.shape)
+
+
+def interval(name: str, bounds: object, columns: int) -> tuple[Numbers, Numbers]:
+    """Return public bounds as two tuples of finite numbers, low below high, one for each column."""
+    try:
+        low, high = (np.asarray(side, dtype=np.float64) for side in bounds)  # type: ignore[attr-defined]
+        low, high = np.broadcast_to(low, (columns,)), np.broadcast_to(high, (columns,))
+    except (TypeError, ValueError):
+        raise InvalidDescription(
+            f"{name} must be a pair (low, high), each a number or {columns} numbers, "
+            f"got {bounds!r:.60}."
+        ) from None
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise InvalidDescription(
+            f"{name} must be finite; a column without bounds cannot be used privately: "
+            "declare bounds, and values beyond them are moved to the nearest."
+        )
+    if not (low < high).all():
+        raise InvalidDescription(f"{name} must have low < high in every column.")
+    return tuple(low.tolist()), tuple(high.tolist())
+
+
+def _to_unit(rows: Array, low: Numbers, high: Numbers) -> Array:
+    bottom, top = np.array(low), np.array(high)
+    cut = np.clip(rows, bottom.astype(rows.dtype), top.astype(rows.dtype))
+    cut -= ((bottom + top) / 2.0).astype(rows.dtype)
+    cut /= ((top - bottom) / 2.0).astype(rows.dtype)
+    return np.clip(cut, -1.0, 1.0, out=cut)
+
+
+def _shortened(rows: Array, longest: float) -> Array:
+    """Scale long rows down to a hair within `longest`; huge entries do not overflow."""
+    largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    scaled = rows / np.where(largest > 0.0, largest, 1.0).astype(rows.dtype)
+    lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64))[:, np.newaxis]
+    short = (lengths * (largest / longest) <= 1.0)[:, 0]
+    scaled *= (_INSIDE * longest / np.where(lengths > 0.0, lengths, 1.0)).astype(rows.dtype)
+    scaled[short] = rows[short]
+    return scaled
