@@ -1,0 +1,212 @@
+"""What a Langevin chain is, as frozen data: target, dynamics, step size, steps, initial law.
+
+The target has density proportional to exp(-F/temperature).  All constants are those of the
+potential F, so that a description says what runs:
+
+    overdamped    x' = x - h grad F(x) + sqrt(2 h temperature) N(0, I)
+    underdamped   dv = -friction v dt - inverse_mass grad F dt + sqrt(2 friction v0) dB,  dx = v dt,
+
+with v0 = inverse_mass * temperature the stationary variance of the velocity.  The underdamped
+equation is solved exactly over each step with the gradient frozen at its start.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from wane.describe import check
+from wane.errors import InvalidDescription
+from wane.numerics.roots import largest_satisfying
+
+MOST_STEPS = 10**15
+_DECLARE = "declare a proven constant; nothing is assumed"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A potential F on R^dimension, by its declared constants.
+
+    Attributes:
+        strong_convexity: F - (strong_convexity/2)|x|^2 is convex.  Zero for a convex potential;
+            -smoothness is always true of a smooth one.
+        smoothness: the gradient of F is Lipschitz with this constant.
+        dimension: of the state.
+        laplacian_lipschitz: the Laplacian of F is Lipschitz with this constant (zero for a
+            quadratic); None where nobody declared one.  A Hessian with jumps has none.
+        gradient_bound: the gradient's norm never exceeds this; None where it is unbounded or
+            nobody declared it.
+    """
+
+    strong_convexity: float
+    smoothness: float
+    dimension: int
+    laplacian_lipschitz: float | None = None
+    gradient_bound: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what was not declared or cannot be."""
+        L = check.real("smoothness", self.smoothness, above=0.0, cure=_DECLARE)
+        check.real("strong_convexity", self.strong_convexity, least=-L, most=L, cure=_DECLARE)
+        check.whole("dimension", self.dimension, least=1)
+        for name in ("laplacian_lipschitz", "gradient_bound"):
+            value = getattr(self, name)
+            if value is not None:
+                check.real(name, value, least=0.0)
+        if self.gradient_bound is not None and self.strong_convexity > 0.0:
+            raise InvalidDescription(
+                f"gradient_bound must be None for a strongly convex potential on the whole space, "
+                f"got {self.gradient_bound:g}; its gradient is unbounded."
+            )
+
+    @property
+    def condition_number(self) -> float:
+        """Smoothness over strong convexity; infinite without strong convexity."""
+        m = self.strong_convexity
+        return self.smoothness / m if m > 0.0 else math.inf
+
+
+@dataclass(frozen=True)
+class PointStart:
+    """The chain starts at one point, at most `distance` from the minimiser of the potential.
+
+    `distance` may be left None: then no distance to the target is certified.  The norm of the
+    gradient at the start over `strong_convexity` is a valid bound (`distance_bound`), but read
+    from private data it is a release: use a bound that holds for all data.
+    """
+
+    distance: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a negative distance."""
+        if self.distance is not None:
+            check.real("distance", self.distance, least=0.0)
+
+    @property
+    def variance(self) -> float:
+        """A point has none."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class NormalStart:
+    """The chain starts from N(centre, variance I), the centre within `distance` of the minimiser.
+
+    `distance` may be left None: then no distance to the target is certified.
+    """
+
+    variance: float
+    distance: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a negative distance or no variance."""
+        check.real("variance", self.variance, above=0.0, cure="use PointStart for a point")
+        if self.distance is not None:
+            check.real("distance", self.distance, least=0.0)
+
+
+InitialLaw = PointStart | NormalStart
+
+
+def distance_bound(target: Target, gradient_norm: float) -> float:
+    """The minimiser is at most |grad F(x)| / strong_convexity away from x."""
+    m = check.real("strong_convexity", target.strong_convexity, above=0.0)
+    norm = check.real("gradient_norm", gradient_norm, least=0.0)
+    return norm / m * (1.0 + 4e-16)
+
+
+@dataclass(frozen=True)
+class Overdamped:
+    """A chain of `steps` explicit Euler steps of overdamped Langevin dynamics.
+
+    A step size of 2/smoothness or more is refused: there the chain runs away from a quadratic.
+    """
+
+    target: Target
+    step_size: float
+    steps: int
+    start: InitialLaw = field(default_factory=PointStart)
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse an unstable step size, naming the largest stable one."""
+        _check_common(self)
+        _check_stable(self.step_size, largest_overdamped_step(self.target))
+
+
+@dataclass(frozen=True)
+class Underdamped:
+    """A chain of `steps` steps of underdamped Langevin dynamics, exact for the frozen gradient.
+
+    Velocities start from their stationary law N(0, inverse_mass * temperature I).  A step size at
+    which the chain runs away from some quadratic of the class is refused.
+    """
+
+    target: Target
+    step_size: float
+    steps: int
+    friction: float
+    inverse_mass: float = 1.0
+    start: InitialLaw = field(default_factory=PointStart)
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse an unstable step size, naming the largest stable one."""
+        _check_common(self)
+        check.real("friction", self.friction, above=0.0)
+        check.real("inverse_mass", self.inverse_mass, above=0.0)
+        most = largest_underdamped_step(self.target, self.friction, self.inverse_mass)
+        _check_stable(self.step_size, most)
+
+    @property
+    def velocity_variance(self) -> float:
+        """The stationary variance of each coordinate of the velocity."""
+        return self.inverse_mass * self.temperature
+
+
+Chain = Overdamped | Underdamped
+
+
+def largest_overdamped_step(target: Target) -> float:
+    """The largest double below 2/smoothness, the stable step sizes."""
+    limit = 2.0 / target.smoothness
+    while not limit * target.smoothness < 2.0:
+        limit = math.nextafter(limit, 0.0)
+    return limit
+
+
+def largest_underdamped_step(target: Target, friction: float, inverse_mass: float) -> float:
+    """The largest step size at which both eigenvalues of every quadratic's step are inside one.
+
+    The step's matrix on a quadratic with curvature l has trace and determinant affine in l, so
+    that it is stable for all l up to the smoothness if it is for the smoothness itself.
+    """
+    # in units of time 1/friction only this number is left
+    stiffness = inverse_mass * target.smoothness / friction**2
+
+    def stable(h: float) -> bool:
+        lost = -math.expm1(-h)
+        kick = h - lost if h > 0.1 else h * h / 2.0 * (1.0 - h / 3.0 * (1.0 - h / 4.0))
+        excess = stiffness * (lost * lost - (1.0 - lost) * kick) - lost  # determinant minus one
+        flip = 2.0 * (2.0 - lost) + stiffness * (lost * lost - (2.0 - lost) * kick)
+        return excess < 0.0 < flip
+
+    # tiny steps are stable; beyond 4/stiffness + 4 one eigenvalue is below minus one
+    least, most = 1e-6 / (1.0 + stiffness), 8.0 / stiffness + 8.0
+    return largest_satisfying(stable, least, most, relative=1e-12) / friction
+
+
+def _check_common(chain: Overdamped | Underdamped) -> None:
+    check.kind("target", chain.target, (Target,))
+    check.kind("start", chain.start, (PointStart, NormalStart))
+    check.real("step_size", chain.step_size, above=0.0)
+    check.whole("steps", chain.steps, least=1, most=MOST_STEPS)
+    check.real("temperature", chain.temperature, above=0.0)
+
+
+def _check_stable(step_size: float, largest: float) -> None:
+    if step_size > largest:
+        raise InvalidDescription(
+            f"step_size must be at most {largest!r}, the largest stable one for this smoothness, "
+            f"got {step_size:g}; lower step_size."
+        )

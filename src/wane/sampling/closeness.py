@@ -1,0 +1,62 @@
+"""Tables of certified distances between a chain and its target, made without a search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+
+from wane.sampling.chain import Overdamped, Underdamped
+from wane.sampling.distance.kinetic import KineticFree, kinetic_divergence
+from wane.sampling.distance.question import Direction, girsanov_price
+from wane.sampling.distance.shifted_girsanov import Free, Grouping, ShiftedGirsanov
+from wane.sampling.distance.standard import kinetic_letters_of, letters_of
+from wane.sampling.transfer import Closeness
+
+ORDERS = (1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 32.0, 50.0, 80.0, 128.0, 200.0, 400.0, 1000.0)
+"""Renyi orders at which the closeness of a chain to its target is tabulated."""
+
+_EXPONENTS = (4.0, 10.0, 30.0, 100.0, 400.0, 3000.0)
+_FEW_EXPONENTS = (10.0, 40.0, 3000.0)
+_WINDOWS = (0.3, 1.0, 2.0, 4.0, 8.0)
+_GROUPING = Grouping(32, 0.05)
+
+Divergence = Callable[[Direction, float], float]
+
+
+def closeness(chain: Overdamped | Underdamped) -> Closeness:
+    """Tabulate certified distances, whatever the data, at the best of a few free parameters."""
+    bound = _overdamped(chain) if isinstance(chain, Overdamped) else _underdamped(chain)
+    return Closeness(
+        ORDERS,
+        tuple(bound(Direction.CHAIN_FIRST, order) for order in ORDERS),
+        tuple(bound(Direction.REFERENCE_FIRST, order) for order in ORDERS),
+    )
+
+
+def _overdamped(chain: Overdamped) -> Divergence:
+    at = ShiftedGirsanov(letters_of(chain), _GROUPING)
+    frees = [Free(q1=a, q2=b) for a, b in product(_EXPONENTS, _FEW_EXPONENTS)]
+
+    def bound(direction: Direction, order: float) -> float:
+        if not chain.target.strong_convexity > 0.0:
+            return math.inf
+        found = min(at.divergence(0.5 * girsanov_price(direction, f.p, order), f) for f in frees)
+        return found / (order - 1.0) * (1.0 + 1e-15)
+
+    return bound
+
+
+def _underdamped(chain: Underdamped) -> Divergence:
+    x = kinetic_letters_of(chain)
+    usual = 1.0 / (x.gam * x.eta)
+    windows = {min(max(round(w * usual), 1), x.N) for w in _WINDOWS}
+    frees = [
+        KineticFree(window=k, q1=a, q2=b)
+        for k, a, b in product(sorted(windows), _EXPONENTS, _FEW_EXPONENTS)
+    ]
+
+    def bound(direction: Direction, order: float) -> float:
+        return min(kinetic_divergence(x, direction, order, free) for free in frees)
+
+    return bound

@@ -1,0 +1,97 @@
+"""What the distance bounds ask of a chain, each written once, each with its cure."""
+
+from __future__ import annotations
+
+import math
+
+from wane.numerics.roots import largest_satisfying
+from wane.sampling.chain import Underdamped
+from wane.sampling.distance.kinetic import Contraction
+from wane.sampling.distance.question import Question
+from wane.sampling.distance.standard import KineticLetters, kinetic_letters_of
+from wane.theory.theorem import Answer, Basis, condition, fails, holds, undeclared
+
+
+@condition("the potential is strongly convex", Basis.DECLARED)
+def strongly_convex(asked: Question) -> Answer:
+    """The target is strongly log-concave."""
+    m = asked.chain.target.strong_convexity
+    if m > 0.0:
+        return holds(f"strong_convexity={m:g}")
+    return fails(f"strong_convexity={m:g}", "a ridge term, which adds its weight")
+
+
+@condition("the potential is convex", Basis.DECLARED)
+def convex(asked: Question) -> Answer:
+    """The target is log-concave."""
+    m = asked.chain.target.strong_convexity
+    if m >= 0.0:
+        return holds(f"strong_convexity={m:g}")
+    return fails(f"strong_convexity={m:g} is negative", "a convex potential, or gradient_bound")
+
+
+@condition("the start's distance from the minimiser is bounded", Basis.DECLARED)
+def known_start(asked: Question) -> Answer:
+    """Without it the warm-up has no length."""
+    distance = asked.chain.start.distance
+    if distance is None:
+        return undeclared(
+            "start.distance", "start.distance = distance_bound(target, |gradient at the start|)"
+        )
+    return holds(f"start.distance={distance:g}")
+
+
+@condition("the gradient is bounded", Basis.DECLARED)
+def bounded_gradient(asked: Question) -> Answer:
+    """The potential is Lipschitz."""
+    bound = asked.chain.target.gradient_bound
+    if bound is None:
+        return undeclared("gradient_bound", "target.gradient_bound = a proven bound")
+    return holds(f"gradient_bound={bound:g}")
+
+
+@condition("velocities start from their stationary law", Basis.ENFORCED)
+def stationary_velocity(asked: Question) -> Answer:
+    """The samplers draw them so."""
+    return holds("every underdamped chain starts so")
+
+
+@condition("friction^2 >= inverse_mass * (strong_convexity + smoothness)")
+def heavy_friction(asked: Question) -> Answer:
+    """Friction as heavy as this makes coupled copies approach each other."""
+    chain = asked.chain
+    assert isinstance(chain, Underdamped)
+    square = chain.inverse_mass * (chain.target.strong_convexity + chain.target.smoothness)
+    if chain.friction**2 >= square:
+        return holds(f"friction^2={chain.friction**2:g} >= {square:g}")
+    least = math.sqrt(square) * (1.0 + 4e-16)
+    return fails(f"friction^2={chain.friction**2:g} < {square:g}", f"friction >= {least!r}")
+
+
+@condition("each step brings the chain nearer to the stationary dynamics")
+def short_kinetic_step(asked: Question) -> Answer:
+    """The integrator undoes less than the friction does."""
+    chain = asked.chain
+    assert isinstance(chain, Underdamped)
+    x = kinetic_letters_of(chain)
+    gap = Contraction.of(x).gap
+    if gap > 0.0:
+        return holds(f"by a factor of 1 - {gap:g}")
+    if not x.m > 0.0:
+        return fails("without strong convexity it does not")
+    most = largest_contracting_step(x)
+    return fails(f"step_size={x.eta:g} is too long for that", f"step_size <= {most:g}")
+
+
+def largest_contracting_step(x: KineticLetters) -> float:
+    """The largest step size at which the underdamped certificate's gap is positive."""
+
+    def contracts(eta: float) -> bool:
+        return Contraction.of(_with_step(x, eta)).gap > 0.0
+
+    top = 2.0 * x.rate / (x.mu * x.L)  # there k0 is above rate * eta
+    return largest_satisfying(contracts, 1e-6 * top, top, relative=1e-9)
+
+
+def _with_step(x: KineticLetters, eta: float) -> KineticLetters:
+    return KineticLetters(x.d, x.m, x.L, x.gam, x.mu, eta, x.N, x.s0, x.r0)

@@ -1,0 +1,207 @@
+"""What every sampling estimator shares: parameters, checks, the run, and what is kept."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from wane.describe import Adjacency, check
+from wane.learn.base import Task
+from wane.learn.coordinates import Coordinates
+from wane.learn.declared import check_target, feature_scaler, generator, seed_voids
+from wane.learn.progress import step_counter
+from wane.learn.releases import Certified, entered
+from wane.learn.scaling import FeatureScaler
+from wane.learn.validated import validated
+from wane.learn.void import joined
+from wane.run import release_grid, to_grid
+from wane.sampling.draw import draw
+from wane.sampling.models import linear_losses, total_norm
+from wane.sampling.planning import Distances, Wish, distances, plan_posterior
+from wane.sampling.posterior import Losses, Posterior
+from wane.sampling.privacy import certify_samples
+from wane.sampling.sums import ChainSums, LinearChainSums
+
+Array = NDArray[np.float64]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SamplingEstimator(Certified, BaseEstimator):  # type: ignore[misc]
+    """An estimate that is a private sample; everything else about it is public.
+
+    Args:
+        epsilon, delta: what all samples of one fit together may cost.
+        adjacency: ZERO_OUT (the default: one record made null) or REPLACE_ONE (one record exchanged
+            for another).  The number of rows is public in both.
+        feature_norm: bound on the norm of a row, declared without looking at the data; longer rows
+            are scaled down.
+        n_samples: how many independent samples are drawn and released; they share the budget.
+        prior_precision: of the normal prior, whose covariance is the identity over it.
+        temperature: of the posterior; None for the lowest that is private enough.
+        order, distance: each sample's law is certified to be within this Renyi divergence of the
+            posterior, in both directions; the fewest steps that achieve it are planned.
+        step_size, steps: given together they replace the plan; `distance_` is then what it is.
+        account: an account of a `wane.ledger.Ledger`: the release is entered there before any noise
+            is drawn, and refused if the budget does not suffice.
+        progress: show bars with steps and time, which tell nothing else.
+        seed_voids_privacy: a seed makes the fit repeatable and voids its certificate.
+
+    After `fit`: `certificate_` (privacy of everything released), `distance_` (distance of a sample
+    from the posterior), `sampling_` (what ran: posterior, step size, steps, samples), `run_` (the
+    same as a descent), `temperature_`, `n_iter_`.
+    """
+
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    adjacency: Adjacency = Adjacency.ZERO_OUT
+    feature_norm: float = 1.0
+    n_samples: int = 1
+    prior_precision: float = 1.0
+    temperature: float | None = None
+    order: float = 2.0
+    distance: float = 0.1
+    step_size: float | None = None
+    steps: int | None = None
+    account: Any = None
+    progress: bool = False
+    seed_voids_privacy: int | None = None
+
+    def _check_parameters(self) -> None:
+        check_target(self.epsilon, self.delta, self.adjacency)
+        check.real("feature_norm", self.feature_norm, above=0.0)
+        check.whole("n_samples", self.n_samples, least=1)
+        if self.temperature is not None:
+            check.real("temperature", self.temperature, above=0.0)
+        seed_voids(self.seed_voids_privacy)
+
+    def _wish(self, *, unit: float = 1.0, coldest: float = 1.0) -> Wish:
+        """What is asked for; a temperature of one counts `unit` in the losses' own units."""
+        return Wish(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            samples=int(self.n_samples),
+            order=self.order,
+            distance=self.distance,
+            temperature=None if self.temperature is None else self.temperature * unit,
+            coldest=coldest * unit,
+            step_size=self.step_size,
+            steps=self.steps,
+            progress=bool(self.progress),
+        )
+
+    def _sampled(
+        self, losses: Losses, sums: ChainSums, wish: Wish, voids: tuple[str, ...], unit: float = 1.0
+    ) -> Array:
+        """Plan, certify, run, and keep all but the samples, which are returned; one row each."""
+        posterior = Posterior(
+            losses=losses,
+            records=sums.records,
+            prior_precision=self.prior_precision,
+            adjacency=self.adjacency,
+        )
+        run = plan_posterior(posterior, wish)
+        voids += seed_voids(self.seed_voids_privacy)
+        certificate = joined((certify_samples(run),), voids)
+        with (
+            entered(self.account, certificate),
+            step_counter(run.steps, shown=bool(self.progress)) as counter,
+        ):
+            chance = generator(self.seed_voids_privacy)
+            end = draw(run, sums, generator=chance, progress=counter)
+        self.certificate_, self.run_, self.sampling_ = certificate, run.descent, run
+        self.temperature_ = run.posterior.temperature / unit
+        self.n_iter_ = run.steps
+        return to_grid(end, release_grid(run.descent))
+
+    @property
+    def distance_(self) -> Distances:
+        """How far each sample's law is from the posterior; certified when it is asked for."""
+        check_is_fitted(self, "sampling_")
+        return distances(self.sampling_, self.order)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.seed_voids_privacy is None
+        return tags
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PosteriorLinearModel(SamplingEstimator):
+    """A linear model whose coefficients are samples from its posterior.
+
+    Args:
+        feature_bounds: public bounds (low, high) that columns are mapped from to [-1, 1], as in
+            `wane.learn`; None leaves columns as they are.
+        fit_intercept, intercept_norm: whether a constant column is added, and its constant.
+
+    After `fit` also: `coef_samples_` and `intercept_samples_` (samples first), and `coef_` and
+    `intercept_`, the sample itself or the average of several.
+    """
+
+    feature_bounds: Any = None
+    fit_intercept: bool = True
+    intercept_norm: float = 1.0
+
+    _validation: ClassVar[dict[str, Any]] = {}
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Sample privately.  Whatever is refused is refused before any noise is drawn."""
+        self._check_parameters()
+        X, y = validated(self, X, y, dtype=np.float64, **self._validation)
+        task = self._task(y)
+        scaler, voids = feature_scaler(self.feature_norm, self.feature_bounds, X)
+        intercept = 0.0
+        if self.fit_intercept:
+            intercept = check.real("intercept_norm", self.intercept_norm, above=0.0)
+        coordinates = Coordinates(X.shape[1], task.link.outputs, intercept, task.centre, task.unit)
+        losses = linear_losses(
+            task.link,
+            columns=coordinates.rows,
+            feature_norm=total_norm(scaler.feature_norm, intercept),
+            target_bound=1.0,
+        )
+        sums = LinearChainSums(
+            scaler(X),
+            task.targets,
+            task.link,
+            feature_norm=scaler.feature_norm,
+            intercept=intercept,
+            gradient_bound=losses.objective.gradient_bound,
+        )
+        unit = self._unit()
+        end = self._sampled(losses, sums, self._wish(unit=unit), task.voids + voids, unit)
+        self._keep(end, coordinates, scaler, task)
+        return self
+
+    @abstractmethod
+    def _task(self, y: NDArray[Any]) -> Task:
+        """Return the targets made ready, or refuse them."""
+
+    def _unit(self) -> float:
+        """The losses' own temperature at which the posterior is the Bayesian one."""
+        return 1.0
+
+    def _keep(
+        self, end: Array, coordinates: Coordinates, scaler: FeatureScaler, task: Task
+    ) -> None:
+        pairs = [coordinates.released(sample) for sample in end]
+        self.coef_samples_ = np.stack([coefficients for coefficients, _ in pairs])
+        self.intercept_samples_ = np.stack([intercepts for _, intercepts in pairs])
+        self.coef_ = self.coef_samples_.mean(axis=0)
+        self.intercept_ = self.intercept_samples_.mean(axis=0)
+        self.scaler_ = scaler
+        if task.classes is not None:
+            self.classes_ = task.classes
+
+    def _linear(self, X: Any) -> Array:
+        """Return every sample's linear predictors, with axes sample, row and output."""
+        check_is_fitted(self, "coef_samples_")
+        rows = self.scaler_(validated(self, X, reset=False, dtype=np.float64))
+        made = np.einsum("nd,skd->snk", rows, self.coef_samples_, optimize=True)
+        return np.asarray(made + self.intercept_samples_[:, None, :], dtype=np.float64)

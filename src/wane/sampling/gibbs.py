@@ -1,0 +1,56 @@
+"""What exact draws from a Gibbs law cost: the ideal that a chain approaches."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from wane.describe import check
+from wane.guarantees import GaussianDP, RenyiDP
+
+
+def exact_gibbs(
+    *, gradient_sensitivity: float, strong_convexity: float, temperature: float = 1.0
+) -> GaussianDP:
+    """One exact draw from exp(-F/temperature) is Gaussian-private, in any dimension.
+
+    Claim.  mu = Delta / sqrt(tau m), if both potentials are m-strongly convex and their gradients
+    differ by at most Delta everywhere.
+    Source.  [gopi2022exponential]; for smooth potentials docs/proofs/gibbs-transfer.md, Theorem 1.
+    Tight.  For a quadratic with a linear term, which is the Gaussian mechanism.
+    """
+    Delta = check.real("gradient_sensitivity", gradient_sensitivity, least=0.0)
+    m = check.real("strong_convexity", strong_convexity, above=0.0)
+    tau = check.real("temperature", temperature, above=0.0)
+    return GaussianDP(Delta / math.sqrt(tau * m) * (1.0 + 1e-15))
+
+
+@dataclass(frozen=True)
+class PureCurve:
+    """Renyi divergences of any two laws whose densities differ by a factor of at most e^epsilon.
+
+    Claim.  D_a <= eps + (ln(1 + e^((1-2a) eps)) - ln(1 + e^-eps)) / (a - 1), the value of
+    randomised response, which is the worst such pair.
+    """
+
+    epsilon: float
+
+    def __call__(self, order: float) -> float:
+        """Return the claim at this order, rounded up."""
+        eps = self.epsilon
+        gain = math.log1p(math.exp(-eps)) - math.log1p(math.exp((1.0 - 2.0 * order) * eps))
+        doubt = 1e-15 * (eps + 1.0 / (order - 1.0))
+        return min(eps, eps - gain / (order - 1.0) + doubt)
+
+
+def exact_gibbs_bounded(*, range_of_difference: float, temperature: float = 1.0) -> RenyiDP:
+    """One exact draw is purely private if two potentials differ by a bounded amount.
+
+    Claim.  epsilon = r/tau, r the range (largest minus smallest value) of F - F'; no convexity.
+    Proof.  The density's ratio is e^(c - g) with g = (F - F')/tau and e^-c a mean of e^-g, so that
+    c, too, lies in the range of g.
+    """
+    r = check.real("range_of_difference", range_of_difference, least=0.0)
+    tau = check.real("temperature", temperature, above=0.0)
+    epsilon = r / tau * (1.0 + 4e-16)
+    return RenyiDP(PureCurve(epsilon), label=f"{epsilon:g}-DP")

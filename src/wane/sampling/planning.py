@@ -1,0 +1,132 @@
+"""From a privacy target and a distance target to a run: all from public numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from wane.describe import check
+from wane.errors import InvalidDescription, Unreachable
+from wane.sampling.distance import (
+    Direction,
+    DistanceCertificate,
+    certify_distance,
+    plan_sampling,
+)
+from wane.sampling.posterior import Posterior, calibrated
+from wane.sampling.privacy import certify_samples
+from wane.sampling.runs import OverdampedRun
+
+MOST_STEPS = 2_000_000
+"""Longer chains are refused unless asked for by number."""
+
+
+@dataclass(frozen=True)
+class Distances:
+    """How far each sample's law is from the posterior, in both directions.
+
+    Attributes:
+        order: the Renyi order; one for Kullback-Leibler.
+        chain_first, target_first: the certificates of D(chain || target) and D(target || chain).
+    """
+
+    order: float
+    chain_first: DistanceCertificate
+    target_first: DistanceCertificate
+
+    @property
+    def value(self) -> float:
+        """The larger of the two divergences."""
+        return max(self.chain_first.value, self.target_first.value)
+
+    @property
+    def total_variation(self) -> float:
+        """The probability of no event differs by more."""
+        return min(self.chain_first.total_variation, self.target_first.total_variation)
+
+    def explain(self) -> str:
+        """Every theorem's answer as text."""
+        return f"{self.chain_first.explain()}\n{self.target_first.explain()}"
+
+
+@lru_cache(maxsize=64)
+def distances(run: OverdampedRun, order: float) -> Distances:
+    """Certify the distance of one sample from the posterior, whatever the records hold."""
+    found = (certify_distance(run.chain, order=order, direction=d) for d in Direction)
+    return Distances(order, *found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What a user asks of samples from a posterior.
+
+    Attributes:
+        epsilon, delta: of all samples together.
+        samples: how many.
+        order, distance: each sample is this close to the posterior, in both directions.
+        temperature: of the posterior; None for the lowest that is private enough.
+        coldest: the lowest temperature that None may choose.
+        step_size, steps: fixed by number, and then the distance is what it is; None to plan them.
+        progress: show a bar while planning.
+    """
+
+    epsilon: float
+    delta: float
+    samples: int = 1
+    order: float = 2.0
+    distance: float = 0.1
+    temperature: float | None = None
+    coldest: float = 1.0
+    step_size: float | None = None
+    steps: int | None = None
+    progress: bool = False
+
+
+def plan_posterior(posterior: Posterior, wish: Wish) -> OverdampedRun:
+    """Return the run that meets the wish: temperature first, then the fewest steps.
+
+    The promise is asked again of the certificate, so that nothing here needs to be trusted.
+    """
+    if (wish.step_size is None) != (wish.steps is None):
+        raise InvalidDescription("step_size and steps must be given together, or neither.")
+    if wish.temperature is None:
+        posterior = calibrated(
+            posterior,
+            epsilon=wish.epsilon,
+            delta=wish.delta,
+            samples=wish.samples,
+            coldest=wish.coldest,
+        )
+    else:
+        posterior = replace(posterior, temperature=wish.temperature)
+    step_size, steps = wish.step_size, wish.steps
+    if step_size is None or steps is None:
+        step_size, steps = _planned(posterior, wish)
+    run = OverdampedRun(posterior=posterior, step_size=step_size, steps=steps, samples=wish.samples)
+    spent = certify_samples(run).epsilon(wish.delta)
+    if not spent <= wish.epsilon:
+        raise Unreachable(
+            f"These settings cost epsilon={spent:.6g} at delta={wish.delta:g}, more than "
+            f"{wish.epsilon:g}; raise temperature, or lower step_size to at most "
+            f"{2.0 / (run.chain.target.strong_convexity + run.chain.target.smoothness):.6g}."
+        )
+    return run
+
+
+def _planned(posterior: Posterior, wish: Wish) -> tuple[float, int]:
+    check.real("distance", wish.distance, above=0.0)
+    plan = plan_sampling(
+        posterior.target,
+        order=wish.order,
+        distance=wish.distance,
+        start=posterior.start,
+        temperature=posterior.descent_temperature,
+        progress=wish.progress,
+    )
+    if plan.chain.steps > MOST_STEPS:
+        raise Unreachable(
+            f"A distance of {wish.distance:g} needs {plan.chain.steps} steps, more than "
+            f"{MOST_STEPS}; allow a larger distance, a larger prior_precision, or give step_size "
+            "and steps by number (privacy holds for any)."
+        )
+    return plan.chain.step_size, plan.chain.steps

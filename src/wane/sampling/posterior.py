@@ -1,0 +1,220 @@
+"""A Gibbs posterior of private records, as data: what it is, and the chain that samples it.
+
+The posterior of n records has density proportional to
+
+    exp(-(sum of the records' losses) / T - prior_precision |x|^2 / 2),
+
+T being the temperature: one for the posterior proper, more for a flatter and more private one.  In
+the units of `wane.NoisyDescent`, whose potential is the *average* of the losses plus a ridge, that
+is temperature T/n and ridge prior_precision T/n; a chain on it is a noisy descent, step for step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from wane.describe import Adjacency, LossForm, NoisyDescent, Objective, Temperature, check
+from wane.errors import InvalidDescription, Unreachable
+from wane.guarantees import GaussianDP
+from wane.sampling.chain import Overdamped, PointStart, Target
+from wane.sampling.gibbs import exact_gibbs
+
+_SLACK = 1.0 + 1e-12
+"""Calibrated temperatures are this much warmer than their formula, which covers its rounding."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Losses:
+    """What is known of one record's loss, whatever the record holds.
+
+    Attributes:
+        objective: its regularity, without any ridge; the loss that is sampled is never clipped.
+        dimension: number of parameters.
+        shared_curvature: c if every loss is c |x|^2/2 plus a loss as in `objective`.
+        laplacian_lipschitz: the Laplacian is Lipschitz with this constant; None if unknown, or if
+            the Hessian jumps.
+        height_at_start: how far the loss in `objective` at the origin, where chains start, is above
+            its infimum; None if unknown.
+        range_of_loss: largest minus smallest value of one record's loss over all parameters; None
+            if it is unbounded, as every convex loss is.
+    """
+
+    objective: Objective
+    dimension: int
+    shared_curvature: float = 0.0
+    laplacian_lipschitz: float | None = None
+    height_at_start: float | None = None
+    range_of_loss: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse clipped or ridged losses: the potential must be a sum of what is described."""
+        check.kind("objective", self.objective, (Objective,))
+        check.whole("dimension", self.dimension, least=1)
+        if self.objective.clipped or self.objective.ridge:
+            raise InvalidDescription(
+                "objective must be neither clipped nor ridged: clipped gradients need not be the "
+                "gradient of anything; use a loss with bounded gradients and prior_precision."
+            )
+        for name in ("smoothness", "strong_convexity"):
+            if getattr(self.objective, name) is None:
+                raise InvalidDescription(
+                    f"objective.{name} must be declared to sample, got None; nothing is assumed."
+                )
+        check.real("shared_curvature", self.shared_curvature, least=0.0)
+        for name in ("laplacian_lipschitz", "height_at_start", "range_of_loss"):
+            if getattr(self, name) is not None:
+                check.real(name, getattr(self, name), least=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Posterior:
+    """A Gibbs posterior, by public numbers only.
+
+    Attributes:
+        losses: what is known of one record's loss.
+        records: their number.
+        prior_precision: of the normal prior N(0, I/prior_precision); zero for none.
+        temperature: T; one is the posterior itself.
+        adjacency: which data sets must be indistinguishable.
+    """
+
+    losses: Losses
+    records: int
+    prior_precision: float
+    temperature: float = 1.0
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+
+    def __post_init__(self) -> None:
+        """Refuse a posterior that is not strongly convex: no distance to it is certified."""
+        check.kind("losses", self.losses, (Losses,))
+        check.kind("adjacency", self.adjacency, (Adjacency,))
+        check.whole("records", self.records, least=1)
+        check.real("prior_precision", self.prior_precision, least=0.0)
+        check.real("temperature", self.temperature, above=0.0)
+        if not self.target.strong_convexity > 0.0:
+            raise InvalidDescription(
+                f"prior_precision must make the potential strongly convex, got "
+                f"{self.prior_precision:g}; raise it."
+            )
+
+    @property
+    def descent_temperature(self) -> float:
+        """The temperature of the descent, T/n."""
+        return self.temperature / self.records
+
+    @property
+    def ridge(self) -> float:
+        """The descent's ridge: the prior's share and the curvature that all losses share."""
+        return self.prior_precision * self.descent_temperature + self.losses.shared_curvature
+
+    @cached_property
+    def target(self) -> Target:
+        """The potential's constants, in the units of the descent, for neighbouring data as well.
+
+        A record that is null or absent does not bend; what all records share stays.
+        """
+        m, M = self.losses.objective.strong_convexity, self.losses.objective.smoothness
+        assert m is not None and M is not None
+        if self.adjacency is not Adjacency.REPLACE_ONE:
+            m = m * (self.records - 1) / self.records if m > 0.0 else m * (1 + 1 / self.records)
+        return Target(
+            strong_convexity=(m + self.ridge) * (1.0 - 1e-15),
+            smoothness=(M + self.ridge) * (1.0 + 1e-15),
+            dimension=self.losses.dimension,
+            laplacian_lipschitz=self.losses.laplacian_lipschitz,
+        )
+
+    @cached_property
+    def start(self) -> PointStart:
+        """The origin, and how far the minimiser can be from it whatever the records hold.
+
+        With curvature m and at least r of it outside the losses, (m + r)/2 |x|^2 is at most the
+        height of the losses at the origin; and m |x| is at most their gradient there.
+        """
+        m = self.target.strong_convexity
+        bounds = []
+        if self.losses.objective.gradient_bound is not None:
+            bounds.append(self.losses.objective.gradient_bound / m)
+        if self.losses.height_at_start is not None:
+            bounds.append(math.sqrt(2.0 * self.losses.height_at_start / (m + self.ridge)))
+        return PointStart(min(bounds) * (1.0 + 1e-15) if bounds else None)
+
+    def chain(self, step_size: float, steps: int) -> Overdamped:
+        """Return the chain that samples it, from the origin."""
+        return Overdamped(self.target, step_size, steps, self.start, self.descent_temperature)
+
+    def descent(self, step_size: float, steps: int, *, samples: int = 1) -> NoisyDescent:
+        """Return the noisy descent that runs: `samples` chains side by side, as one.
+
+        Together they are one descent in a product space: one record's gradient there is at most
+        sqrt(samples) times as long, and its curvature is the same.
+        """
+        check.whole("samples", samples, least=1)
+        bound = self.losses.objective.gradient_bound
+        if bound is not None:
+            bound = stacked_bound(bound, samples)
+        objective = replace(
+            self.losses.objective,
+            gradient_bound=bound,
+            ridge=self.ridge,
+            dimension=None,
+            form=LossForm.GENERAL,
+        )
+        return NoisyDescent(
+            objective=objective,
+            records=self.records,
+            steps=steps,
+            step_size=step_size,
+            noise=Temperature(self.descent_temperature),
+            adjacency=self.adjacency,
+        )
+
+    def exact(self, *, samples: int = 1) -> GaussianDP:
+        """Return what exact draws would cost: the Gibbs mechanism's guarantee."""
+        bound = self.losses.objective.gradient_bound
+        if bound is None:
+            raise InvalidDescription(
+                "objective.gradient_bound must be declared for privacy, got None."
+            )
+        return exact_gibbs(
+            gradient_sensitivity=self.adjacency.sensitivity(bound) / self.records,
+            strong_convexity=self.target.strong_convexity,
+            temperature=self.descent_temperature,
+        ).repeat(samples)
+
+
+def stacked_bound(gradient_bound: float, samples: int) -> float:
+    """The bound on one record's gradient for several chains side by side, rounded up."""
+    if samples == 1:
+        return gradient_bound
+    return gradient_bound * math.sqrt(samples) * (1.0 + 4e-16)
+
+
+def calibrated(
+    posterior: Posterior, *, epsilon: float, delta: float, samples: int = 1, coldest: float = 1.0
+) -> Posterior:
+    """Return the posterior at the lowest temperature whose exact draws meet (epsilon, delta).
+
+    A chain on it costs no more, whatever its length, up to step size 2/(m + M).  With n records,
+    t = T/n solves t (prior_precision t + m) = (sensitivity sqrt(samples) / mu)^2.
+    """
+    bound = posterior.losses.objective.gradient_bound
+    if bound is None:
+        raise InvalidDescription("objective.gradient_bound must be declared for privacy, got None.")
+    check.real("coldest", coldest, least=0.0)
+    check.real("epsilon", epsilon, least=0.0)
+    check.real("delta", delta, above=0.0, most=1.0)
+    mu = GaussianDP.from_target(epsilon=epsilon, delta=delta).mu
+    if not mu > 0.0:
+        raise Unreachable(f"No temperature reaches epsilon={epsilon:g} at delta={delta:g}.")
+    n, prior = posterior.records, posterior.prior_precision
+    goal = posterior.adjacency.sensitivity(bound) / n * math.sqrt(samples) / mu
+    bend = posterior.target.strong_convexity - prior * posterior.descent_temperature
+    root = math.sqrt(max(bend * bend + 4.0 * prior * goal * goal, 0.0))
+    t = 2.0 * goal * goal / (bend + root) if bend > 0.0 else (root - bend) / (2.0 * prior)
+    found = replace(posterior, temperature=max(t * n * _SLACK, coldest))
+    while found.exact(samples=samples).epsilon(delta) > epsilon:
+        found = replace(found, temperature=found.temperature * _SLACK)
+    return found
