@@ -1,0 +1,241 @@
+"""Many sampled steps together: grids convolved by Fourier transforms, errors bounded.
+
+The masses are tilted first: multiplied by e^(theta loss), so that the losses near the epsilon asked
+for become likely and rounding errors are small beside them.  To the sum over losses above epsilon
+are added: what may lie beyond the transform's window (Chernoff's bound), what lies beyond the grids
+(a union bound), and an a-priori bound on the transforms' rounding errors, in the Euclidean norm and
+with a generous constant (Higham, Accuracy and Stability, section 24.1).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from flint import arb
+
+from wane.verify.balls import ball
+from wane.verify.bounds import Bound
+from wane.verify.records import TooLarge
+from wane.verify.sampled import RAREST, Array, Direction, Grid, SampledStep, on_grid
+
+UNIT = 2.0**-53
+TRANSFORM_ERROR = 64.0
+"""Rounding errors of one transform and power, in units of 2^-53 log2(n)."""
+WINDOW = 9.0
+MOST_POINTS = 1 << 19
+TILTS = (0.0, *(2.0**place for place in range(-3, 8)))
+MOST_CELLS = 30_000
+FINEST, COARSEST = 0.0015, 0.06
+"""Spacing of the grid as a share of the deviation of one step's loss."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """Counted grids of one spacing."""
+
+    parts: tuple[tuple[Grid, int], ...]
+    _moments: dict[float, float] = field(default_factory=dict, compare=False, repr=False)
+    _known: dict[float, _Tilted] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def steps(self) -> int:
+        """How many steps."""
+        return sum(count for _, count in self.parts)
+
+    @cached_property
+    def lost(self) -> float:
+        """A bound on the mass beyond the grids."""
+        return sum(grid.lost * count for grid, count in self.parts) * (1.0 + 1e-12)
+
+    def log_moment(self, theta: float) -> float:
+        """Logarithm of E e^(theta loss), of all steps."""
+        if theta not in self._moments:
+            found = (count * _log_moment(grid, theta) for grid, count in self.parts)
+            self._moments[theta] = math.fsum(found)
+        return self._moments[theta]
+
+    def saddle(self, epsilon: float) -> float:
+        """The tilt on a ladder that makes epsilon most likely; any tilt gives a valid bound."""
+        return min(TILTS, key=lambda theta: self.log_moment(theta) - theta * epsilon)
+
+    def delta(self, epsilon: float) -> float:
+        """An upper bound on delta."""
+        theta = self.saddle(epsilon)
+        if theta not in self._known:
+            self._known[theta] = _Tilted.around(self, theta)
+        return min(self._known[theta].delta(epsilon) + self.lost, 1.0)
+
+
+def _log_moment(grid: Grid, theta: float) -> float:
+    """Rounded up by more than the rounding errors of the sum."""
+    losses = (grid.first + np.arange(len(grid.mass))) * grid.spacing
+    top = theta * float(losses[-1])
+    found = float(np.sum(grid.mass * np.exp(theta * losses - top)))
+    return top + math.log(found) + 8.0 * UNIT * (2.0 + abs(top))
+
+
+@dataclass(frozen=True)
+class _Tilted:
+    """Composed tilted masses on a window of losses, summed from the top.
+
+    Attributes:
+        first, spacing: of the grid.
+        p, q: probabilities of the losses from each grid point on, under both laws.
+        doubt: a bound on the rounding errors in `p` from each grid point on.
+        beyond: a bound on the probability of losses above the window.
+    """
+
+    first: float
+    spacing: float
+    p: Array
+    q: Array
+    doubt: Array
+    beyond: float
+
+    @classmethod
+    def around(cls, account: Account, theta: float) -> _Tilted:
+        """Convolve, with a window around the tilted mean."""
+        spacing = account.parts[0][0].spacing
+        tilted = [(_tilt(grid, theta), grid, count) for grid, count in account.parts]
+        moments = [_mean_and_variance(m, grid) for m, grid, _ in tilted]
+        mean = sum(c * m for (m, _), (_, _, c) in zip(moments, tilted, strict=True))
+        deviation = math.sqrt(sum(c * v for (_, v), (_, _, c) in zip(moments, tilted, strict=True)))
+        widest = max(len(m) for m, _, _ in tilted)
+        n = 2 * WINDOW * deviation / spacing + 2 * widest + 64
+        size = min(1 << math.ceil(math.log2(n)), 4 * MOST_POINTS)
+        start = round(mean / spacing) - size // 2
+        mass, error = _convolved([(m, g.first, c) for m, g, c in tilted], size, start)
+        top = (start + size) * spacing
+        steeper = (theta + k / (4.0 * deviation) for k in range(1, 60))
+        beyond = math.exp(min(account.log_moment(t) - t * top for t in steeper))
+        losses: Array = (start + np.arange(size, dtype=np.float64)) * spacing
+        log_weight: Array = account.log_moment(theta) - theta * losses
+        slip = sum(count * _tilt_error(grid, theta) for _, grid, count in tilted)
+        sums = _summed(mass, (error, slip), losses, log_weight)
+        return cls(start * spacing, spacing, *sums, beyond)
+
+    def delta(self, epsilon: float) -> float:
+        """The sum over the window, plus all that may be missing."""
+        place = math.ceil((epsilon - self.first) / self.spacing - 1e-6)
+        if place < 0:
+            return 1.0
+        if place >= len(self.p):
+            return self.beyond
+        # the point itself may lie a hair below epsilon, where its loss should not count
+        less = epsilon - 1e-6 * self.spacing - 8.0 * UNIT * (abs(self.first) + epsilon)
+        factor = math.exp(less) if less < 700.0 else 0.0  # leaving it out only adds
+        found = float(self.p[place] - factor * self.q[place])
+        return max(found, 0.0) + float(self.doubt[place]) + self.beyond
+
+
+def _summed(
+    mass: Array, errors: tuple[float, float], losses: Array, log_weight: Array
+) -> tuple[Array, Array, Array]:
+    """Sums from the top under both laws, and a bound on what rounding did to them.
+
+    Where weights would overflow, far below any epsilon of interest, the sum is infinite.
+    """
+    usable = log_weight <= 300.0
+    weight = np.exp(np.minimum(log_weight, 300.0))
+    p = np.where(usable, _from_top(weight * mass), math.inf)
+    small = np.exp(np.minimum(log_weight - losses, 300.0))
+    q = np.where(usable & (log_weight - losses <= 300.0), _from_top(small * mass), 0.0)
+    size = float(np.max(np.abs(log_weight)) + np.max(np.abs(losses)))
+    error, slip = errors
+    rounding = 8.0 * UNIT * (len(mass) + size + 64.0) + 2.0 * slip
+    kept = _from_top(weight * np.abs(mass))
+    return p, q, rounding * kept + 1.01 * error * np.sqrt(_from_top(weight * weight))
+
+
+def _from_top(values: Array) -> Array:
+    return np.cumsum(values[::-1])[::-1]
+
+
+def _tilt(grid: Grid, theta: float) -> Array:
+    losses = (grid.first + np.arange(len(grid.mass))) * grid.spacing
+    return np.asarray(grid.mass * np.exp(theta * losses - _log_moment(grid, theta)))
+
+
+def _tilt_error(grid: Grid, theta: float) -> float:
+    """Relative rounding error of a tilted mass."""
+    widest = max(abs(grid.first), abs(grid.first + len(grid.mass))) * grid.spacing
+    return 4.0 * UNIT * (4.0 + theta * widest + abs(_log_moment(grid, theta)))
+
+
+def _mean_and_variance(mass: Array, grid: Grid) -> tuple[float, float]:
+    losses = (grid.first + np.arange(len(mass))) * grid.spacing
+    mean = float(mass @ losses)
+    return mean, float(mass @ (losses - mean) ** 2)
+
+
+def _convolved(parts: list[tuple[Array, int, int]], size: int, start: int) -> tuple[Array, float]:
+    """The composition on `size` points from `start` on, and a bound on its error's norm.
+
+    Mass outside the window comes back in at its other end, which can only add to a bound.
+    """
+    whole = np.ones(size // 2 + 1, dtype=np.complex128)
+    error, offset = 0.0, 0
+    for mass, first, count in parts:
+        padded = np.zeros(size)
+        padded[: len(mass)] = mass
+        whole *= _power(np.fft.rfft(padded), count)
+        error += count * float(np.linalg.norm(mass))
+        offset += count * first
+    found = np.roll(np.fft.irfft(whole, size), (offset - start) % size)
+    # tilted masses sum to at most one, so no factor has a norm above one
+    return found, TRANSFORM_ERROR * UNIT * math.log2(size) * (error + 1.0 / math.sqrt(size))
+
+
+def _power(values: np.ndarray, count: int) -> np.ndarray:
+    made = np.ones_like(values)
+    square = values
+    while count:
+        if count & 1:
+            made = made * square
+        square = square * square if count > 1 else square
+        count >>= 1
+    return made
+
+
+@dataclass(frozen=True)
+class Sampled(Bound):
+    """The worse of several directions."""
+
+    accounts: tuple[Account, ...]
+    tight: ClassVar[bool] = False
+
+    def delta(self, epsilon: arb) -> arb:
+        """The largest of the accounts."""
+        at = float(epsilon)
+        return ball(max(account.delta(at) for account in self.accounts))
+
+
+def sampled_bound(
+    steps: list[tuple[SampledStep, int]], directions: tuple[Direction, ...]
+) -> Sampled:
+    """Compose the steps, in each direction by itself."""
+    return Sampled(tuple(_account(steps, direction) for direction in directions))
+
+
+def _account(steps: list[tuple[SampledStep, int]], direction: Direction) -> Account:
+    extents = [step.extent(direction) for step, _ in steps]
+    spread = min(e.deviation for e in extents)
+    variance = sum(n * e.deviation**2 for e, (_, n) in zip(extents, steps, strict=True))
+    bulk = max(e.bulk for e in extents)
+    whole = max(e.largest - e.least for e in extents)
+    if not (spread > 1e-9 and math.isfinite(whole)):
+        raise TooLarge("a step whose losses are too small or too large for a grid")
+    spacing = max(
+        FINEST * spread,
+        len(steps) * bulk / MOST_CELLS,
+        len(steps) * whole / (RAREST * MOST_CELLS),
+        2.2 * WINDOW * math.sqrt(variance) / MOST_POINTS,
+    )
+    if spacing > COARSEST * spread:
+        raise TooLarge("a grid that would be too coarse")
+    grids = tuple((on_grid(step, direction, spacing), count) for step, count in steps)
+    return Account(grids)

@@ -1,0 +1,79 @@
+"""Real numbers with a proven error: what every computation of the verifier is made of.
+
+A ball is an interval that is known to hold the true value.  A comparison of two balls is true only
+if it is true of everything they hold, so an undecided one never counts in favour of a claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+
+from flint import arb, ctx, fmpq
+
+PRECISION = 320
+"""Bits; enough for a constant within 2^-200 of one, over 1e15 steps."""
+MOST_PRECISION = 1 << 14
+ACCURATE = 50
+"""Bits of a result that is accurate enough to be compared with a double."""
+NEAR_ONE = 200
+
+
+@contextmanager
+def bits(precision: int) -> Iterator[None]:
+    """Compute with this many bits inside the block."""
+    with ctx.workprec(precision):
+        yield
+
+
+def ball(number: float | int | Fraction) -> arb:
+    """The number itself, exactly (a fraction as nearly as the precision allows)."""
+    if isinstance(number, Fraction):
+        return arb(fmpq(number.numerator, number.denominator))
+    return arb(number)
+
+
+def top(value: arb) -> arb:
+    """The upper end of a ball, as an exact number; infinity for a ball that holds anything."""
+    return value.upper() if not value.is_nan() else arb.pos_inf()
+
+
+def rounded_constant(value: arb) -> arb:
+    """A Lipschitz constant that is not smaller, exact, positive, and not too near to one.
+
+    Any larger constant is one, too.  Sums of powers of a number that differs from one by less than
+    the precision would hold nothing but error.
+    """
+    found = top(value)
+    gap = arb(2) ** (-NEAR_ONE)
+    if found <= 0:
+        return arb(2) ** -200_000
+    if found <= 1:
+        return arb(1) if found > 1 - gap else found
+    return 1 + gap if found < 1 + gap else found
+
+
+def refined(compute: Callable[[], arb]) -> arb:
+    """What `compute` returns at a precision at which its error is small."""
+    precision = PRECISION
+    while True:
+        with bits(precision):
+            found = compute()
+        accurate = found.is_finite() and (found.rel_accuracy_bits() >= ACCURATE or found.is_zero())
+        if accurate or precision >= MOST_PRECISION:
+            return found
+        precision *= 2
+
+
+def as_float_up(value: arb) -> float:
+    """A double that is not below the ball."""
+    import math
+
+    found = top(value)
+    if not found.is_finite():
+        return math.inf
+    near = float(found)
+    while not arb(near) >= found:
+        near = math.nextafter(near, math.inf)
+    return near

@@ -1,0 +1,159 @@
+"""What a certificate document claims, number by number, and whether it agrees with itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from wane.describe import NoisyDescent
+from wane.describe.fields import run_from_fields, run_to_fields
+from wane.errors import InvalidDescription
+
+FORMAT, VERSION = "wane-certificate", 1
+AGREEMENT = 1e-9
+"""How nearly a certificate that was asked for at an epsilon finds that epsilon again."""
+ALL_SEEN = "all iterates seen"
+"""Stands for the theorems of a run whose iterates are all released."""
+
+
+class Quantity(Enum):
+    """What a claimed number bounds."""
+
+    EPSILON = "epsilon"
+    MU = "mu"
+    ZCDP = "zcdp"
+    POWER = "true-positive rate"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One number of a certificate.
+
+    Attributes:
+        where: its place in the document.
+        quantity: what it bounds.
+        value: the number; infinite if nothing is claimed.
+        at: the delta of an epsilon, the false positive rate of a power; 0 otherwise.
+        theorem: the theorem that is said to prove it; None where any may.
+    """
+
+    where: str
+    quantity: Quantity
+    value: float
+    at: float = 0.0
+    theorem: str | None = None
+
+
+def described_run(document: Mapping[str, Any]) -> NoisyDescent:
+    """The run that a document describes."""
+    if document.get("format") != FORMAT or document.get("version") != VERSION:
+        raise InvalidDescription(
+            f'the file must be a "{FORMAT}" document of version {VERSION}, got '
+            f"{document.get('format')!r:.60} of version {document.get('version')!r:.20}."
+        )
+    return run_from_fields(document.get("description"))
+
+
+def contradictions(document: Mapping[str, Any], run: NoisyDescent) -> list[str]:
+    """Where a document disagrees with itself or with its fingerprint; empty if nowhere."""
+    found = []
+    described = run_to_fields(run)
+    if document["description"] != described:
+        found.append("the description is not in the form that certificates are written in")
+    text = json.dumps([described], sort_keys=True, separators=(",", ":"), allow_nan=False)
+    if document.get("configuration_sha256") != hashlib.sha256(text.encode()).hexdigest():
+        found.append("configuration_sha256 is not that of the description")
+    for name in ("adjacency", "release"):
+        if document.get(name) != described[name]:
+            found.append(f"{name} is not that of the description")
+    return found if document.get("status") == "void" else found + _disagreements(document)
+
+
+def _disagreements(document: Mapping[str, Any]) -> list[str]:
+    """Epsilon at the headline's delta is written in four places, which were computed once."""
+    delta, theorem = document["delta"], document["theorem"]
+    rows = [row for row in document["verdicts"] if row["theorem"] == theorem]
+    places = {
+        "the curve": [p["epsilon"] for p in document["curve"] if p["delta"] == delta],
+        "the releases": [row["epsilon"] for row in document["releases"]],
+        f"the verdict of {theorem}": [row["epsilon"] for row in rows if row["applies"]],
+    }
+    found, stated = [], number(document["epsilon"])
+    known = {number(value) for values in places.values() for value in values}
+    if len(known) > 1:
+        found.append("the curve, the releases and the verdicts give different epsilons")
+    if any(stated < value * (1.0 - AGREEMENT) for value in known):
+        found.append("epsilon is below what the curve, the releases or the verdicts say")
+    if 0.0 < delta < 1.0 and not places["the curve"]:
+        found.append("the curve has no point at delta")
+    for name in ("releases", "verdicts"):
+        if not document[name]:
+            found.append(f"{name} is empty")
+    if not places[f"the verdict of {theorem}"]:
+        found.append(f"no verdict says that {theorem} applies")
+    mus = {row["mu"] for row in rows}
+    if mus and mus != {document["mu"]}:
+        found.append("mu is not that of the theorem's verdict")
+    return found
+
+
+def claims_of(document: Mapping[str, Any]) -> list[Claim]:
+    """Every number that bounds a leak from above."""
+    delta, theorem = _probability(document["delta"]), str(document["theorem"])
+    made = [Claim("epsilon", Quantity.EPSILON, number(document["epsilon"]), delta)]
+    if document["mu"] is not None:
+        made.append(Claim("mu", Quantity.MU, number(document["mu"]), theorem=theorem))
+    if document["zcdp"] is not None:
+        made.append(Claim("zcdp", Quantity.ZCDP, number(document["zcdp"]), theorem=theorem))
+    if document["composition_epsilon"] is not None:
+        value = number(document["composition_epsilon"])
+        made.append(Claim("composition_epsilon", Quantity.EPSILON, value, delta, ALL_SEEN))
+    for point in document["curve"]:
+        at = _probability(point["delta"])
+        made.append(Claim(f"curve[{at:g}]", Quantity.EPSILON, number(point["epsilon"]), at))
+    for name in ("attack", "roc"):
+        for row in document[name]:
+            at, power = _probability(row["false_positive_rate"]), row["true_positive_rate"]
+            made.append(Claim(f"{name}[{at:g}]", Quantity.POWER, number(power), at, theorem))
+    for i, row in enumerate(document["releases"]):
+        made.append(Claim(f"releases[{i}]", Quantity.EPSILON, number(row["epsilon"]), delta))
+    for row in document["verdicts"]:
+        made += _verdict(row, delta)
+    return made
+
+
+def applying_theorems(document: Mapping[str, Any]) -> list[str]:
+    """The theorems of which the document says that they apply."""
+    return [str(row["theorem"]) for row in document["verdicts"] if row["applies"]]
+
+
+def _verdict(row: Mapping[str, Any], delta: float) -> Iterator[Claim]:
+    name = str(row["theorem"])
+    if row["epsilon"] is not None:
+        value = number(row["epsilon"])
+        yield Claim(f"verdict {name}", Quantity.EPSILON, value, delta, name)
+    if row["mu"] is not None:
+        yield Claim(f"verdict {name} mu", Quantity.MU, number(row["mu"]), theorem=name)
+
+
+def number(value: Any) -> float:
+    """A number of the document, infinity written as a word."""
+    if value == "infinity":
+        return math.inf
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InvalidDescription(f"the document must hold numbers, got {value!r:.60}.")
+    if value < 0.0:
+        raise InvalidDescription(f"the document must hold no negative bound, got {value!r:.60}.")
+    return float(value)
+
+
+def _probability(value: Any) -> float:
+    found = number(value)
+    if found > 1.0:
+        raise InvalidDescription(f"a probability must be at most 1, got {value!r:.60}.")
+    return found

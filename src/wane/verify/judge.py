@@ -1,0 +1,193 @@
+"""The verdict on a certificate document: every number held against an independent computation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from wane.describe import NoisyDescent
+from wane.errors import InvalidDescription
+from wane.verify.balls import PRECISION, as_float_up, ball, bits, top
+from wane.verify.bounds import Bound, Gaussian
+from wane.verify.claims import (
+    ALL_SEEN,
+    Claim,
+    Quantity,
+    applying_theorems,
+    claims_of,
+    contradictions,
+    described_run,
+)
+from wane.verify.records import TooLarge
+from wane.verify.theorems import COMPOSITIONS, THEOREMS
+
+NOT_LEAST = "the verifier's own bound is larger, but need not be the least"
+
+
+class Outcome(Enum):
+    """What became of a claim."""
+
+    VERIFIED = "verified"
+    TOO_SMALL = "too small"
+    NOT_VERIFIED = "not verified"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A claim, what became of it, and why."""
+
+    claim: Claim
+    outcome: Outcome
+    proven: float | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What became of every number of a certificate document.
+
+    Attributes:
+        checked: the claims in the order of the document.
+        contradictions: where the document disagrees with itself or its fingerprint.
+    """
+
+    checked: tuple[Checked, ...]
+    contradictions: tuple[str, ...]
+
+    @property
+    def verified(self) -> bool:
+        """Every number was proven, and nothing contradicts anything."""
+        fine = all(row.outcome is Outcome.VERIFIED for row in self.checked)
+        return fine and not self.contradictions
+
+    def count(self, outcome: Outcome) -> int:
+        """How many claims ended so."""
+        return sum(row.outcome is outcome for row in self.checked)
+
+
+def verify(document: Mapping[str, Any]) -> Verification:
+    """Compute a certificate again from its description alone, and compare every number.
+
+    Claim.  A number is called verified only if interval arithmetic, in code that shares nothing
+    with what made the certificate, proves that the description leaks no more.
+    """
+    try:
+        run = described_run(document)
+        found = contradictions(document, run)
+        claims = claims_of(document)
+        parts = len(document["releases"])
+    except (AttributeError, KeyError, TypeError) as error:
+        raise InvalidDescription(
+            f"the file must be a whole certificate document, got none or a part: {error!r:.80}."
+        ) from None
+    if parts > 1:
+        why = f"the document describes only the last of {parts} releases"
+        rows = tuple(Checked(claim, Outcome.NOT_VERIFIED, why=why) for claim in claims)
+        return Verification(rows, tuple(c for c in found if "configuration" not in c))
+    with bits(PRECISION):
+        judge = _Judge(run, applying_theorems(document))
+        return Verification(tuple(judge.check(claim) for claim in claims), tuple(found))
+
+
+class _Judge:
+    """Computes each theorem's bound once."""
+
+    def __init__(self, run: NoisyDescent, said_to_apply: list[str]) -> None:
+        self._run = run
+        self._beyond = [name for name in said_to_apply if name not in THEOREMS]
+        self._known: dict[str, tuple[Bound | None, str]] = {}
+
+    def check(self, claim: Claim) -> Checked:
+        """Hold one claim against the bounds that may support it."""
+        nothing = 1.0 if claim.quantity is Quantity.POWER else math.inf
+        if claim.value >= nothing or claim.at >= 1.0:
+            return Checked(claim, Outcome.VERIFIED, why="claims nothing")
+        rows = [self._bound(name) for name in self._names(claim)]
+        bounds = [bound for bound, _ in rows if bound is not None]
+        for bound in bounds:
+            if supports(bound, claim):
+                return Checked(claim, Outcome.VERIFIED, proven(bound, claim))
+        gaps = [why for bound, why in rows if bound is None and why]
+        gaps += [NOT_LEAST for bound in bounds if not bound.tight]
+        if claim.theorem not in (*THEOREMS, ALL_SEEN):
+            gaps += [f"{name} is not computed again" for name in self._beyond]
+        if gaps or not bounds:
+            reason = "; ".join(gaps) or "its hypotheses do not hold"
+            return Checked(claim, Outcome.NOT_VERIFIED, why=reason)
+        values = [value for b in bounds if (value := proven(b, claim)) is not None]
+        return Checked(claim, Outcome.TOO_SMALL, min(values, default=None))
+
+    def _names(self, claim: Claim) -> list[str]:
+        if claim.theorem == ALL_SEEN:
+            return list(COMPOSITIONS)
+        known = claim.theorem in THEOREMS
+        # what a theorem says that is not computed again may still follow from another
+        return [claim.theorem] if known and claim.theorem is not None else list(THEOREMS)
+
+    def _bound(self, name: str) -> tuple[Bound | None, str]:
+        if name not in self._known:
+            try:
+                self._known[name] = THEOREMS[name](self._run), ""
+            except TooLarge as error:
+                self._known[name] = None, f"{name}: {error}"
+        return self._known[name]
+
+
+def supports(bound: Bound, claim: Claim) -> bool:
+    """The bound is certain to be at most the claim."""
+    value, at = ball(claim.value), ball(claim.at)
+    if claim.quantity is Quantity.EPSILON:
+        return bool(top(bound.delta(value)) <= at)
+    if claim.quantity is Quantity.POWER:
+        return bool(top(bound.power(claim.at)) <= value)
+    if not isinstance(bound, Gaussian):
+        return False
+    if claim.quantity is Quantity.MU:
+        return bool(bound.mu <= value)
+    return bool(top(bound.mu_squared / 2) <= value)
+
+
+def proven(bound: Bound, claim: Claim) -> float | None:
+    """The smallest number that the bound supports in the claim's place, nearly."""
+    if claim.quantity is Quantity.EPSILON:
+        return _least_epsilon(bound, claim)
+    if claim.quantity is Quantity.POWER:
+        return as_float_up(bound.power(claim.at))
+    if not isinstance(bound, Gaussian):
+        return None
+    if claim.quantity is Quantity.MU:
+        return as_float_up(bound.mu)
+    return as_float_up(bound.mu_squared / 2)
+
+
+def _least_epsilon(bound: Bound, claim: Claim) -> float:
+    """Near the claim to 1e-12, relatively, else to a third."""
+    at = ball(claim.at)
+
+    def enough(epsilon: float) -> bool:
+        return bool(top(bound.delta(ball(epsilon))) <= at)
+
+    low, high = 0.0, claim.value
+    if enough(0.0):
+        return 0.0
+    near = claim.value * (1.0 - 1e-9)
+    if enough(high):
+        low = near if not enough(near) else 0.0
+    else:
+        low, high = high, max(2.0 * high, 1e-300)
+        while not enough(high):
+            low, high = high, 4.0 * high
+            if math.isinf(high):
+                return math.inf
+    while high - low > (1e-12 if bound.tight else 1e-5) * high:
+        middle = low + (high - low) / 2.0 if low > 0.1 * high else max(high / 8.0, low)
+        if not low < middle < high:
+            break
+        if enough(middle):
+            high = middle
+        else:
+            low = middle
+    return high

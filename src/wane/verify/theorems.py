@@ -1,0 +1,183 @@
+"""Which theorems the verifier computes again, by the names that certificates use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from flint import arb
+
+from wane.describe import (
+    Adjacency,
+    Cyclic,
+    EveryIterate,
+    FullBatch,
+    LastIterate,
+    NoisyDescent,
+    Poisson,
+    ShuffledOnce,
+    WithoutReplacement,
+)
+from wane.verify import records
+from wane.verify.accounts import sampled_bound
+from wane.verify.balls import as_float_up, ball, top
+from wane.verify.bounds import Bound, Concentrated, Gaussian, Mixture, Searched
+from wane.verify.modulus import plan_cost
+from wane.verify.sampled import Direction, SampledStep
+from wane.verify.steps import iterate_variance, sensitivity
+
+MOST_LEVELS = 8
+Theorem = Callable[[NoisyDescent], Bound | None]
+"""Returns None where a hypothesis fails."""
+
+
+def gaussian_composition(run: NoisyDescent) -> Bound | None:
+    """Every use of a record is one Gaussian mechanism, and their squares add up."""
+    return Gaussian(top(records.composed(run))) if _fixed_order(run) else None
+
+
+def last_iterate(run: NoisyDescent) -> Bound | None:
+    """The joint programme of the worst record."""
+    pieces = _pieces(run)
+    return None if pieces is None else Gaussian(records.worst_hidden(run, pieces, math.inf))
+
+
+def last_iterate_bounded(run: NoisyDescent) -> Bound | None:
+    """The joint programme in a bounded set."""
+    pieces, diameter = _pieces(run), run.domain.diameter
+    if pieces is None or math.isinf(diameter):
+        return None
+    return Gaussian(records.worst_hidden(run, pieces, diameter))
+
+
+def secret_order(run: NoisyDescent) -> Bound | None:
+    """The average over positions."""
+    pieces = _pieces(run)
+    if pieces is None or not isinstance(run.batches, ShuffledOnce):
+        return None
+    if not isinstance(run.release, LastIterate):
+        return None
+    count = run.steps_per_epoch
+    if count > records.MOST_POSITIONS:
+        raise records.TooLarge(f"{count} positions to average over")
+    parts = []
+    for place in range(count):
+        size = run.last_batch_size if place == count - 1 else run.batch_size
+        value = records.hidden(pieces, place, run.domain.diameter)
+        parts.append((size, Gaussian(records.most([value]))))
+    return Mixture(tuple(parts))
+
+
+def log_sobolev_dynamics(run: NoisyDescent) -> Bound | None:
+    """rho-zCDP with `rho = S^2/(2 k tau^2) h(tau k T)`, if a log-Sobolev constant is declared."""
+    k = run.objective.log_sobolev
+    phases = list(run.plan)
+    simple = isinstance(run.batches, FullBatch) and isinstance(run.release, LastIterate)
+    if k is None or run.objective.gradient_bound is None or not simple or len(phases) != 1:
+        return None
+    eta, variance = ball(phases[0].step_size), iterate_variance(run, phases[0])
+    if not variance > 0:
+        return None
+    temperature = variance / (2 * eta)
+    if ball(k) * variance > 1 + arb(2) ** -29:  # no law is flatter than its last noise
+        return None
+    t = temperature * ball(k) * phases[0].repeat * eta
+    half = arb(1) / 2
+    if t <= half:
+        share = t / 2
+    elif t > half:
+        share = (1 - (half - t).exp() / 2) ** 2
+    else:
+        share = half / 2
+    return Concentrated(top(sensitivity(run) ** 2 / (2 * ball(k) * temperature**2) * share))
+
+
+def last_iterate_modulus(run: NoisyDescent) -> Bound | None:
+    """The modulus programme, composition, or the joint programme: whichever is least."""
+    plain = isinstance(run.batches, FullBatch) or len(run.plan) == 1
+    bounded = math.isfinite(run.domain.diameter) and run.domain.strong_convexity >= 0
+    noisy = all(iterate_variance(run, phase) > 0 for phase in run.plan)
+    last = isinstance(run.release, LastIterate)
+    if not (_fixed_order(run) and last and plain and bounded and noisy):
+        return None
+    known = [records.composed(run)]
+    if run.objective.smoothness is not None:
+        pieces = records.pieces_of(run)
+        assert pieces is not None
+        known.append(records.worst_hidden(run, pieces, run.domain.diameter))
+    planned = plan_cost(run, as_float_up(records.least(known)))
+    return Searched(records.least(known if planned is None else [*known, planned]))
+
+
+def poisson_composition(run: NoisyDescent) -> Bound | None:
+    """Every step is a Poisson-sampled Gaussian mechanism."""
+    if not isinstance(run.batches, Poisson) or run.objective.gradient_bound is None:
+        return None
+    replaced = run.adjacency is Adjacency.REPLACE_ONE
+    either = (Direction.REPLACE,) if replaced else (Direction.REMOVE, Direction.ADD)
+    return _sampled(run, 1, either)
+
+
+def fixed_size_composition(run: NoisyDescent) -> Bound | None:
+    """Every step uses a random set of fixed size; the record takes another's place."""
+    in_place = run.adjacency is not Adjacency.ADD_REMOVE
+    if not isinstance(run.batches, WithoutReplacement) or not in_place:
+        return None
+    if run.objective.gradient_bound is None:
+        return None
+    return _sampled(run, 2, (Direction.REPLACE,))
+
+
+def _sampled(run: NoisyDescent, moved: int, directions: tuple[Direction, ...]) -> Bound:
+    assert run.objective.gradient_bound is not None
+    counts: dict[float, int] = {}
+    for phase in run.plan:
+        if phase.cool_down:
+            continue
+        shift = moved * ball(run.objective.gradient_bound) * ball(phase.step_size) / run.batch_size
+        mu = as_float_up(shift / iterate_variance(run, phase).sqrt())
+        counts[mu] = counts.get(mu, 0) + phase.repeat
+    if run.batch_size == run.records:
+        wide = 2 if Direction.REPLACE in directions else 1
+        squares = (count * (wide * ball(mu)) ** 2 for mu, count in counts.items())
+        return Gaussian(top(sum(squares, arb(0))))
+    if len(counts) > MOST_LEVELS or not all(1e-6 < mu < 30.0 for mu in counts):
+        raise records.TooLarge("noise levels that are too many, too small or too large")
+    rate = ball(Fraction(run.batch_size, run.records))
+    steps = [(SampledStep(ball(mu), rate), count) for mu, count in counts.items()]
+    return sampled_bound(steps, directions)
+
+
+def _fixed_order(run: NoisyDescent) -> bool:
+    if run.objective.gradient_bound is None:
+        return False
+    if isinstance(run.batches, FullBatch):
+        return True
+    in_place = run.adjacency is not Adjacency.ADD_REMOVE
+    return in_place and isinstance(run.batches, Cyclic | ShuffledOnce)
+
+
+def _pieces(run: NoisyDescent) -> list[records.Piece] | None:
+    if not _fixed_order(run) or run.objective.smoothness is None:
+        return None
+    if isinstance(run.release, EveryIterate):
+        return None
+    return records.pieces_of(run)
+
+
+THEOREMS: dict[str, Theorem] = {
+    made.__name__: made
+    for made in (
+        gaussian_composition,
+        last_iterate,
+        last_iterate_bounded,
+        secret_order,
+        last_iterate_modulus,
+        poisson_composition,
+        fixed_size_composition,
+        log_sobolev_dynamics,
+    )
+}
+COMPOSITIONS = ("gaussian_composition", "poisson_composition", "fixed_size_composition")
+"""Theorems for a run all of whose iterates are seen."""
