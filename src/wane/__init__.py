@@ -151,7 +151,20 @@ __all__ = [
     "read_run",
 ]
 
-_ROOMS = ("audit", "literature", "mechanisms", "mixing", "planning", "plots")
+_ROOMS = (
+    "audit",
+    "learn",
+    "ledger",
+    "literature",
+    "mechanisms",
+    "mixing",
+    "planning",
+    "plots",
+    "run",
+    "sampling",
+    "tables",
+    "web",
+)
 
 
 def __getattr__(name: str) -> ModuleType:

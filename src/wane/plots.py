@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wane.certify import Curve
+from wane.audit.measured import Evidence
+from wane.certify import Certificate, Curve, Over, calibrate, mu_by_position
+from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription, MissingExtra
+from wane.guarantees import Guarantee
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MARKERS = ("o", "s", "^", "v", "D", "P", "X")
+STYLES = ("-", "--", ":", "-.")
 
 
 def plot_curve(made: Curve, axis: Axes | None = None) -> Axes:
@@ -32,10 +38,125 @@ def plot_curve(made: Curve, axis: Axes | None = None) -> Axes:
 
 def save_curve(made: Curve, path: str | Path) -> None:
     """Draw a curve into a PNG, SVG or PDF file."""
+    save(plot_curve(made), _target(path))
+
+
+def draw_lines(
+    axis: Any,
+    curves: dict[str, list[tuple[float, float]]],
+    labels: tuple[str, str],
+    *,
+    logarithmic: str = "",
+) -> Any:
+    """Draw named curves given as points, and return the axis; `logarithmic` names x, y or both."""
+    for (name, points), marker in zip(curves.items(), MARKERS * len(curves), strict=False):
+        every = max(1, len(points) // 12)
+        style = STYLES[len(axis.lines) % len(STYLES)]  # lines that coincide must both be seen
+        axis.plot(*zip(*points, strict=True), style, marker=marker, markevery=every, label=name)
+    for letter in logarithmic:
+        # a bound of zero is worth showing, so a vertical axis with zeros stays linear below them
+        positive = letter == "x" or all(y > 0.0 for line in curves.values() for _, y in line)
+        axis.set(**{f"{letter}scale": "log" if positive else "symlog"})
+    axis.set(xlabel=labels[0], ylabel=labels[1])
+    axis.grid(visible=True, which="both", alpha=0.25)
+    axis.legend(ncols=1 + len(curves) // 8, fontsize="small")
+    return axis
+
+
+def draw_contours(
+    axis: Any,
+    rows: list[dict[str, float]],
+    columns: tuple[str, str, str],
+    labels: tuple[str, str],
+) -> Any:
+    """Draw the third column as contours over the first two, and return the axis."""
+    across, up, level = ([row[name] for row in rows] for name in columns)
+    drawn = axis.tricontourf(across, up, level, levels=20)
+    axis.figure.colorbar(drawn, ax=axis)
+    axis.set(xlabel=labels[0], ylabel=labels[1])
+    return axis
+
+
+def plot_tradeoff(guarantees: Mapping[str, Guarantee], axis: Axes | None = None) -> Axes:
+    """Draw what an attacker must give up: type II against type I error, one curve a guarantee."""
+    axis = axis if axis is not None else new_axis()
+    errors = [i / 200 for i in range(201)]
+    curves = {
+        name: [(error, guarantee.type_ii(error)) for error in errors]
+        for name, guarantee in guarantees.items()
+    }
+    draw_lines(axis, curves, ("false-positive rate", "false-negative rate, at least"))
+    axis.plot([0, 1], [1, 0], ":", color="gray", linewidth=1.0)  # knowing nothing
+    return axis
+
+
+def plot_audit(evidence: Evidence, guarantee: Guarantee, axis: Axes | None = None) -> Axes:
+    """Draw measured attacks against what the certificate allows any attack."""
+    axis = plot_tradeoff({"certified: no attack below": guarantee}, axis)
+    found = [pair for point in evidence.points for pair in point.directions]
+    axis.plot(
+        [false_alarms for _, false_alarms in found],
+        [1.0 - power for power, _ in found],
+        "x",
+        label=f"measured, confidence {evidence.confidence:g}",
+    )
+    axis.legend()
+    return axis
+
+
+def save_audit(evidence: Evidence, guarantee: Guarantee, path: str | Path) -> None:
+    """Draw an audit into a PNG, SVG or PDF file."""
+    save(plot_audit(evidence, guarantee), _target(path))
+
+
+def plot_bracket(certificate: Certificate, axis: Axes | None = None) -> Axes:
+    """Draw the certified epsilon and the largest epsilon known to be leaked, against delta."""
+    axis = axis if axis is not None else new_axis()
+    deltas = [10.0 ** (-k / 2) for k in range(4, 21)]
+    brackets = [(delta, *certificate.bracket(delta)) for delta in deltas]
+    curves = {
+        "certified: at most": [(delta, upper) for delta, _, upper in brackets],
+        "an exact instance: at least": [(d, low) for d, low, _ in brackets if low is not None],
+    }
+    known = {name: points for name, points in curves.items() if points}
+    drawn: Axes = draw_lines(axis, known, ("delta", "epsilon"), logarithmic="x")
+    return drawn
+
+
+def plot_positions(run: NoisyDescent, axis: Axes | None = None) -> Axes:
+    """Draw each record's own mu against the place of its batch in a pass."""
+    axis = axis if axis is not None else new_axis()
+    points = [(float(place), float(mu)) for place, mu in enumerate(mu_by_position(run), 1)]
+    drawn: Axes = draw_lines(axis, {"last iterate": points}, ("batch of a pass", "mu of a record"))
+    return drawn
+
+
+def plot_calibration(
+    run: NoisyDescent,
+    *,
+    epsilons: Sequence[float],
+    steps: Sequence[int],
+    delta: float = 1e-5,
+    axis: Axes | None = None,
+) -> Axes:
+    """Draw the noise that each target epsilon needs, one curve for each number of steps."""
+    axis = axis if axis is not None else new_axis()
+    curves = {}
+    for count in steps:
+        longer = replace(run, steps=count)
+        found = (calibrate(longer, epsilon=e, delta=delta, over=Over.NOISE) for e in epsilons)
+        points = [(e, f.run.gradient_noise_stds[0]) for e, f in zip(epsilons, found, strict=True)]
+        curves[f"{count} steps"] = points
+    labels = (f"epsilon at delta = {delta:g}", "noise on the averaged gradient")
+    drawn: Axes = draw_lines(axis, curves, labels, logarithmic="xy")
+    return drawn
+
+
+def _target(path: str | Path) -> Path:
     target = Path(path)
     if target.suffix.lower() not in {".png", ".svg", ".pdf"}:
         raise InvalidDescription(f"plot must end in .png, .svg or .pdf, got {target.name!r}.")
-    save(plot_curve(made), target)
+    return target
 
 
 def new_axis() -> Axes:

@@ -1,4 +1,4 @@
-"""The command line: `wane certify`, `calibrate`, `explain`, `curve`, `demo`."""
+"""The command line: `wane fit`, `certify`, `calibrate`, `explain` and the rest; see `--help`."""
 
 from wane.cli.main import main
 

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from wane import report
 from wane.certify import Calibrated, calibrate, certify, curve
+from wane.cli.folder import new_file, write_text
+from wane.cli.options import Result
 from wane.describe import NoisyDescent
 from wane.describe.fields import run_from_fields
 from wane.describe.files import parse, read_run
 from wane.errors import InvalidDescription
 
-Result = tuple[dict[str, Any], str]
-
 
 def certify_spec(options: Namespace) -> Result:
     """`wane certify`."""
     certificate = certify(read_run(options.spec))
+    # the text shows so little that the whole curve would be computed for nothing
+    whole = options.json or options.html is not None
+    said = report.certificate_document if whole else report.certificate_fields
     if options.epsilon is not None:
-        made = report.certificate_fields(certificate, epsilon=options.epsilon)
+        made = said(certificate, epsilon=options.epsilon)
     else:
-        made = report.certificate_fields(certificate, delta=_proper(options.delta))
+        made = said(certificate, delta=proper(options.delta))
+    if options.html is not None:
+        with new_file(options.html, force=True) as place:
+            write_text(place, report.html_page(made))
     return made, report.certificate_text(made)
 
 
@@ -38,16 +44,9 @@ def calibrate_spec(options: Namespace) -> Result:
 def explain_spec(options: Namespace) -> Result:
     """`wane explain`."""
     certificate = certify(read_run(options.spec))
-    delta = _proper(options.delta)
+    delta = proper(options.delta)
     made = {"delta": delta, "verdicts": report.verdict_fields(certificate, delta)}
     return made, certificate.explain(delta)
-
-
-def audit_spec(options: Namespace) -> Result:
-    """`wane audit`."""
-    certificate = certify(read_run(options.spec))
-    made = report.bracket_fields(certificate, _proper(options.delta))
-    return made, report.bracket_text(made)
 
 
 def curve_spec(options: Namespace) -> Result:
@@ -58,7 +57,7 @@ def curve_spec(options: Namespace) -> Result:
         start=options.start,
         stop=options.stop,
         points=options.points,
-        delta=_proper(options.delta),
+        delta=proper(options.delta),
     )
     if options.plot:
         from wane.plots import save_curve
@@ -88,23 +87,6 @@ def reproduce(options: Namespace) -> Result:
 
     written = [str(path) for path in write(options.name, options.out)]
     return {"written": written}, "\n".join(written)
-
-
-def demo(options: Namespace) -> Result:
-    """`wane demo`."""
-    run = bundled("logistic")
-    delta = _proper(options.delta)
-    rows = []
-    for factor in (1, 10, 100):
-        longer = replace(run, steps=run.total_steps * factor)
-        fields = report.certificate_fields(certify(longer), delta=delta)
-        rows.append((longer.total_steps, fields))
-    target = calibrate(run, epsilon=1.0, delta=delta)
-    data = {
-        "certificates": [{"steps": steps, **fields} for steps, fields in rows],
-        "calibrated": report.calibrated_fields(target, delta),
-    }
-    return data, _demo_text(rows, target, delta)
 
 
 def mechanism(options: Namespace) -> Result:
@@ -147,7 +129,8 @@ def bundled(name: str) -> NoisyDescent:
     return run_from_fields(parse(raw, name))
 
 
-def _proper(delta: float) -> float:
+def proper(delta: float) -> float:
+    """Return a delta between 0 and 1, or refuse it."""
     if not 0.0 < delta < 1.0:
         raise InvalidDescription(f"delta must be between 0 and 1, got {delta:g}.")
     return delta
@@ -157,24 +140,4 @@ def _calibrated_text(result: Calibrated, made: dict[str, Any]) -> str:
     lines = [f"{made['over']:<8} {made['value']:.10g}", report.certificate_text(made)]
     if not result.limited:
         lines.append("The guarantee has levelled off below the target: more would do as well.")
-    return "\n".join(lines)
-
-
-def _demo_text(rows: list[tuple[int, dict[str, Any]]], target: Calibrated, delta: float) -> str:
-    lines = [
-        f"Cyclic noisy SGD, softmax regression on 60000 records, delta = {delta:g}.",
-        "Only the last model leaves the room.  What it costs, by accountant:",
-        "",
-        f"{'steps':>10}  {'composition':>12}  {'wane':>10}",
-    ]
-    for steps, fields in rows:
-        composed, ours = (report.shown(fields[n]) for n in ("composition_epsilon", "epsilon"))
-        lines.append(f"{steps:>10}  {composed:>12}  {ours:>10}")
-    noise = target.run.noise
-    assert noise is not None
-    lines += [
-        "",
-        f"For epsilon = 1 after {target.run.total_steps} steps: noise multiplier "
-        f"{noise.value:.6g} (theorem {target.certificate.best(delta).analysis.name}).",
-    ]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""A certificate as plain data and as text; renders, never computes a bound of its own."""
+"""What a certificate says, as plain data; looks everything up, never computes a bound."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from wane.certify import Calibrated, Certificate, Curve, composition_of
 from wane.certify.certificate import epsilon_of, gaussian_mu_of
 from wane.describe.fields import run_to_fields
 from wane.errors import NoTheoremApplies
-from wane.numerics.display import round_up_to
 from wane.theory import Applies, Finding, Verdict
 
 
@@ -24,15 +23,15 @@ def certificate_fields(
     if epsilon is None:
         epsilon = epsilon_of(best.guarantee, delta)
     return {
-        "epsilon": _number(epsilon),
+        "epsilon": json_number(epsilon),
         "delta": delta,
-        "mu": _number(gaussian_mu_of(best.guarantee)),
+        "mu": json_number(gaussian_mu_of(best.guarantee)),
         "theorem": best.analysis.name,
         "citation": str(best.analysis.source),
         "adjacency": certificate.run.adjacency.value,
         "release": run_to_fields(certificate.run)["release"],
-        "composition_epsilon": _number(composition_epsilon(certificate, delta)),
-        "lower_bound_epsilon": _number(certificate.lower_bound_epsilon(delta)),
+        "composition_epsilon": json_number(composition_epsilon(certificate, delta)),
+        "lower_bound_epsilon": json_number(certificate.lower_bound_epsilon(delta)),
         "verdicts": verdict_fields(certificate, delta),
     }
 
@@ -43,28 +42,26 @@ def verdict_fields(certificate: Certificate, delta: float) -> list[dict[str, Any
 
 
 def bracket_fields(certificate: Certificate, delta: float) -> dict[str, Any]:
-    """Return lower and upper bound on epsilon, and their ratio (None where none is known)."""
+    """Return lower and upper bounds on epsilon and mu, and their ratios (None if not known)."""
     lower, upper = certificate.bracket(delta)
-    known = lower is not None and lower > 0.0 and math.isfinite(upper)
+    lower_mu, upper_mu = certificate.bracket_mu(delta)
     return {
         "delta": delta,
-        "lower_epsilon": _number(lower),
-        "upper_epsilon": _number(upper),
-        "ratio": upper / lower if known and lower is not None else None,
+        "lower_epsilon": json_number(lower),
+        "upper_epsilon": json_number(upper),
+        "ratio": _ratio(lower, upper),
+        "lower_mu": json_number(lower_mu) if upper_mu is not None else None,
+        "upper_mu": json_number(upper_mu),
+        "mu_ratio": _ratio(lower_mu, upper_mu),
         "theorem": certificate.best(delta).analysis.name,
         "adjacency": certificate.run.adjacency.value,
     }
 
 
-def bracket_text(fields: dict[str, Any]) -> str:
-    """Return the bracket as the lines a person reads."""
-    lines = [
-        f"upper  epsilon {shown(fields['upper_epsilon'])}  at delta {fields['delta']:.6g}, "
-        f"by {fields['theorem']}",
-        f"lower  epsilon {_shown_down(fields['lower_epsilon'])}  by an exact member of the class",
-        f"ratio  {shown(fields['ratio'])}",
-    ]
-    return "\n".join(lines)
+def _ratio(lower: float | None, upper: float | None) -> float | None:
+    if lower is None or upper is None or not lower > 0.0 or not math.isfinite(upper):
+        return None
+    return upper / lower
 
 
 def calibrated_fields(result: Calibrated, delta: float) -> dict[str, Any]:
@@ -84,8 +81,8 @@ def curve_fields(made: Curve) -> dict[str, Any]:
         "over": made.axis.value,
         "delta": made.delta,
         "values": list(made.values),
-        "epsilon": [_number(e) for e in made.best],
-        "theorems": {name: [_number(e) for e in row] for name, row in made.theorems.items()},
+        "epsilon": [json_number(e) for e in made.best],
+        "theorems": {name: [json_number(e) for e in row] for name, row in made.theorems.items()},
     }
 
 
@@ -95,46 +92,6 @@ def composition_epsilon(certificate: Certificate, delta: float) -> float | None:
         return composition_of(certificate.run).epsilon(delta)
     except NoTheoremApplies:
         return None
-
-
-def certificate_text(fields: dict[str, Any]) -> str:
-    """Return the few lines that a person reads first."""
-    lines = [
-        f"epsilon  {shown(fields['epsilon'])}  at delta {fields['delta']:.6g}",
-        f"mu       {shown(fields['mu'])}",
-        f"theorem  {fields['theorem']} [{fields['citation']}]",
-        f"released {_release_words(fields['release'])}, adjacency {fields['adjacency']}",
-        f"lower bound (an exact member of the class): epsilon "
-        f"{_shown_down(fields['lower_bound_epsilon'])}",
-        f"composition (every iterate released): epsilon {shown(fields['composition_epsilon'])}",
-    ]
-    return "\n".join(lines)
-
-
-def curve_text(made: Curve) -> str:
-    """Return a curve as a table, one column per theorem that ever applies."""
-    shown_names = [n for n, row in made.theorems.items() if any(e is not None for e in row)]
-    header = [made.axis.value, "epsilon", *shown_names]
-    rows = [
-        [f"{value:.6g}", shown(made.best[i]), *(shown(made.theorems[n][i]) for n in shown_names)]
-        for i, value in enumerate(made.values)
-    ]
-    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-    return "\n".join(
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in [header, *rows]
-    )
-
-
-def shown(value: float | str | None) -> str:
-    """A number as text, never rounded down."""
-    if value is None:
-        return "-"
-    return value if isinstance(value, str) else round_up_to(value)
-
-
-def _shown_down(value: float | None) -> str:
-    return "-" if value is None else f"{value * (1.0 - 1e-6):.6g}"
 
 
 def _verdict(verdict: Verdict, delta: float) -> dict[str, Any]:
@@ -148,8 +105,8 @@ def _verdict(verdict: Verdict, delta: float) -> dict[str, Any]:
         "obstacles": [],
     }
     if isinstance(verdict, Applies):
-        made["epsilon"] = _number(epsilon_of(verdict.guarantee, delta))
-        made["mu"] = _number(gaussian_mu_of(verdict.guarantee))
+        made["epsilon"] = json_number(epsilon_of(verdict.guarantee, delta))
+        made["mu"] = json_number(gaussian_mu_of(verdict.guarantee))
     else:
         made["obstacles"] = [_finding(f) for f in verdict.obstacles]
     return made
@@ -165,10 +122,6 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _number(value: float | None) -> float | str | None:
+def json_number(value: float | None) -> float | str | None:
     """JSON knows no infinity: say it in a word that every parser reads."""
     return "infinity" if value is not None and math.isinf(value) else value
-
-
-def _release_words(release: str | list[int]) -> str:
-    return release if isinstance(release, str) else f"{len(release)} listed iterates"

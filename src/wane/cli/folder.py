@@ -1,0 +1,124 @@
+"""Files and folders that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from wane.errors import InvalidDescription
+
+OURS = frozenset(
+    {
+        "model.npz",
+        "schema.json",
+        "description.json",
+        "certificate.json",
+        "certificate.html",
+        "model-card.md",
+        "samples.csv",
+        "distance.json",
+    }
+)
+"""What `wane fit` and `wane sample` write; a folder that holds anything else is never replaced."""
+
+
+@contextmanager
+def new_folder(path: str | Path, *, force: bool = False) -> Iterator[Path]:
+    """Yield an empty folder beside `path`, which takes its place if all goes well.
+
+    It is made before any work begins, so that a place that cannot be written to is refused first.
+    """
+    place = Path(path)
+    with complaints(place):
+        _check_free(place, force)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        made = _beside(place)
+        made.mkdir()
+    try:
+        yield made
+        with complaints(place):
+            _flushed(made)
+            _take_place(made, place, force)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+@contextmanager
+def new_file(path: str | Path, *, force: bool = False) -> Iterator[Path]:
+    """Yield the name of a file beside `path`, which takes its place if all goes well."""
+    place = Path(path)
+    with complaints(place):
+        if place.is_dir() or (place.exists() and not force):
+            raise InvalidDescription(
+                f"{place!s:.120} must not exist yet; say --force to replace it."
+            )
+        made = _beside(place)
+        made.touch(exist_ok=False)
+    try:
+        with complaints(place):
+            yield made
+            made.replace(place)
+    finally:
+        with suppress(OSError):
+            made.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file, or say in one line why not."""
+    with complaints(path):
+        path.write_text(text, encoding="utf-8")
+
+
+def _beside(place: Path) -> Path:
+    """A name in the same folder that nobody else uses."""
+    return place.parent / f".wane-{secrets.token_hex(8)}"
+
+
+def _check_free(place: Path, force: bool) -> None:
+    try:
+        place.lstat()  # also refuses names that no file can have
+    except FileNotFoundError:
+        return
+    if not force:
+        raise InvalidDescription(f"{place!s:.120} must not exist yet; say --force to replace it.")
+    if place.is_symlink() or not place.is_dir():
+        raise InvalidDescription(f"{place!s:.120} must be a folder to be replaced, got a file.")
+    if {entry.name for entry in place.iterdir()} - OURS:
+        raise InvalidDescription(
+            f"{place!s:.120} must hold nothing but an earlier result to be replaced, got other "
+            "files; name another folder."
+        )
+
+
+def _take_place(made: Path, place: Path, force: bool) -> None:
+    _check_free(place, force)  # somebody may have come first
+    if place.exists():
+        old = _beside(place)
+        place.replace(old)
+        made.replace(place)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        made.replace(place)
+
+
+def _flushed(folder: Path) -> None:
+    """Have the files on the disk before the folder gets its name."""
+    for entry in folder.iterdir():
+        with entry.open("rb") as stream:
+            os.fsync(stream.fileno())
+
+
+@contextmanager
+def complaints(place: Path) -> Iterator[None]:
+    """Turn what the file system refuses into one line."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        if isinstance(error, InvalidDescription):
+            raise
+        reason = getattr(error, "strerror", None) or "the name is not one of a file"
+        raise InvalidDescription(f"{place!s:.120} cannot be written: {reason}.") from None

@@ -1,0 +1,85 @@
+"""What a fit leaves behind: the model, its certificate and description, and a card for readers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wane import report
+from wane.certify import Certificate, JointCertificate
+from wane.cli.card import model_card
+from wane.cli.folder import complaints, write_text
+from wane.describe.fields import run_to_fields
+from wane.report import Account, NoiseSource
+
+TUNING = "None: every setting was planned from public numbers alone, which costs nothing."
+
+
+@dataclass(frozen=True)
+class Release:
+    """A fitted model and the public words about it.
+
+    Attributes:
+        model: the fitted estimator.
+        words: what kind of model it is.
+        delta: at which delta it is certified.
+        context: public facts to file with it.
+        tuning: what choosing the settings cost.
+    """
+
+    model: Any
+    words: str
+    delta: float
+    context: tuple[tuple[str, str], ...] = ()
+    tuning: str = TUNING
+
+    @property
+    def certificate(self) -> Certificate | JointCertificate:
+        """What the description alone would guarantee; `account` says what voids it."""
+        found = self.model.certificate_
+        made: Certificate | JointCertificate = getattr(found, "nominal", found)
+        return made
+
+    @property
+    def account(self) -> Account:
+        """How the run was carried out."""
+        count = self.model.coef_.size
+        count += getattr(self.model.intercept_, "size", 1) if self.model.fit_intercept else 0
+        from wane.run import release_grid  # slow to import
+
+        seeded = self.model.seed_voids_privacy is not None
+        return Account(
+            noise=NoiseSource.SEED if seeded else NoiseSource.OPERATING_SYSTEM,
+            released=(
+                f"The {count} coefficients of {self.words}, intercepts included: the last iterate "
+                f"of {self.model.run_.total_steps} steps, and nothing else."
+            ),
+            origin=f"worked out by wane for the loss of {self.words} and the public feature norm",
+            declared="worked out by wane when it wrote the description, and enforced while running",
+            tuning=self.tuning,
+            voids=tuple(getattr(self.model.certificate_, "reasons", ())),
+            context=self.context,
+            grid=release_grid(self.model.run_),
+        )
+
+    def document(self) -> dict[str, Any]:
+        """The certificate as a JSON document."""
+        return report.certificate_document(self.certificate, delta=self.delta, account=self.account)
+
+    def write(self, folder: Path) -> dict[str, Any]:
+        """Write everything into an empty folder, and return the certificate."""
+        made = self.document()
+        write_json(folder / "certificate.json", made)
+        write_text(folder / "certificate.html", report.html_page(made))
+        write_json(folder / "description.json", run_to_fields(self.model.run_))
+        write_text(folder / "model-card.md", model_card(made, self.words))
+        with complaints(folder):
+            self.model.save_model(folder / "model.npz")
+        return made
+
+
+def write_json(path: Path, data: dict[str, Any]) -> None:
+    """Write one JSON object, readably."""
+    write_text(path, json.dumps(data, indent=2, allow_nan=False) + "\n")

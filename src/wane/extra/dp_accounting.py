@@ -1,0 +1,183 @@
+"""Certified runs as one event of dp_accounting, and an accountant that composes such events.
+
+`SelfComposedDpEvent(step, T)` says that all T outputs are released.  A run of which only the last
+iterate is seen is therefore one atomic event, `HiddenStateDpEvent`, which carries the description.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import attr
+from dp_accounting import dp_event, privacy_accountant
+
+from wane.certify import Certificate, certify
+from wane.describe import Adjacency, NoisyDescent
+from wane.describe.fields import run_from_fields, run_to_fields
+from wane.errors import InvalidDescription, WaneError
+from wane.guarantees import GaussianDP, Guarantee, NumericalDP, RenyiDP
+from wane.guarantees.atoms import Pair, SampledGaussianStep
+
+Relation = privacy_accountant.NeighboringRelation
+
+RELATIONS = {
+    Adjacency.REPLACE_ONE: Relation.REPLACE_ONE,
+    Adjacency.ZERO_OUT: Relation.REPLACE_SPECIAL,
+    Adjacency.ADD_REMOVE: Relation.ADD_OR_REMOVE_ONE,
+}
+"""The same notions under that library's names; its REPLACE_SPECIAL is a record blanked out."""
+
+
+@attr.s(frozen=True, slots=True, auto_attribs=True)
+class HiddenStateDpEvent(dp_event.DpEvent):  # type: ignore[misc]
+    """A noisy descent of which only the listed iterates are released.
+
+    The iterates are x' = prox(x - step_size * (sum of the batch's gradients / size + ridge x + Z)),
+    Z ~ N(0, s^2 I), from a start that ignores the data.  Nothing but the release is seen: not the
+    other iterates, not the random batches, not the noise.
+
+    Attributes:
+        description: the run as JSON, with sorted keys, in the format of `wane certify`, in pieces;
+            it holds the adjacency, the release, and every constant that a theorem may use.  It is
+            a tuple because the library's serialisation takes a bare string apart.
+    """
+
+    description: tuple[str, ...]
+
+    @property
+    def run(self) -> NoisyDescent:
+        """The described run."""
+        return run_from_fields(json.loads("".join(self.description)))
+
+
+def event_of(run: NoisyDescent | Certificate) -> HiddenStateDpEvent:
+    """Return the event of a run."""
+    described = run.run if isinstance(run, Certificate) else run
+    return HiddenStateDpEvent((json.dumps(run_to_fields(described), sort_keys=True),))
+
+
+def gaussian_event_of(guarantee: Guarantee) -> dp_event.GaussianDpEvent:
+    """Return a Gaussian guarantee as an ordinary event, for accountants of ADD_OR_REMOVE_ONE only.
+
+    mu already belongs to the run's own adjacency.  Accountants made for REPLACE_ONE double the
+    sensitivity of such an event in one accountant and not in the other; give it to neither.
+    """
+    if not isinstance(guarantee, GaussianDP):
+        raise InvalidDescription(
+            f"guarantee must be a GaussianDP to become a Gaussian event, got {guarantee!r:.60}; "
+            "use wane.guarantees.export for others."
+        )
+    if guarantee.mu == 0.0:
+        return dp_event.NoOpDpEvent()
+    multiplier = 1.0 / guarantee.mu
+    while 1.0 / multiplier < guarantee.mu:  # never a larger multiplier than mu allows
+        multiplier = math.nextafter(multiplier, 0.0)
+    return dp_event.GaussianDpEvent(multiplier)
+
+
+class HiddenStateAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[misc]
+    """Composes hidden-state runs with Gaussian, Poisson-sampled Gaussian and zCDP events.
+
+    Under REPLACE_ONE a Gaussian event's sensitivity is twice its norm bound, since the event's
+    values may point in opposite directions.
+    """
+
+    def __init__(self, neighboring_relation: Any = Relation.REPLACE_SPECIAL) -> None:
+        super().__init__(neighboring_relation)
+        self._total: Guarantee = GaussianDP(0.0)
+        self._void = False
+
+    def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
+        if isinstance(event, dp_event.NoOpDpEvent):
+            return None
+        if isinstance(event, dp_event.NonPrivateDpEvent):
+            self._void = self._void or (do_compose and count > 0)
+            return None
+        if isinstance(event, dp_event.SelfComposedDpEvent):
+            return self._maybe_compose(event.event, event.count * count, do_compose)
+        if isinstance(event, dp_event.ComposedDpEvent):
+            inner = (self._maybe_compose(one, count, do_compose) for one in event.events)
+            return next((error for error in inner if error is not None), None)
+        try:
+            guarantee = self._guarantee(event)
+        except WaneError as error:
+            return self.CompositionErrorDetails(event, str(error))
+        if do_compose and count > 0:
+            self._total = self._total.compose(guarantee.repeat(count))
+        return None
+
+    def _guarantee(self, event: Any) -> Guarantee:
+        reader = _READERS.get(type(event))
+        if reader is None:
+            names = ", ".join(kind.__name__ for kind in _READERS)
+            raise InvalidDescription(f"event must be one of {names}, got {type(event).__name__}.")
+        return reader(event, self._neighboring_relation)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Everything composed so far, as a wane guarantee."""
+        if self._void:
+            raise InvalidDescription("a non-private event was composed; nothing can be claimed.")
+        return self._total
+
+    def get_epsilon(self, target_delta: float) -> float:
+        """Return epsilon at a delta, never rounded down."""
+        return math.inf if self._void else self._total.epsilon(target_delta)
+
+    def get_delta(self, target_epsilon: float) -> float:
+        """Return delta at an epsilon, never rounded down."""
+        if self._void:
+            return 1.0
+        return 0.0 if target_epsilon == math.inf else self._total.delta(target_epsilon)
+
+
+def _hidden_state(event: HiddenStateDpEvent, relation: Any) -> Guarantee:
+    run = event.run
+    if RELATIONS[run.adjacency] is not relation:
+        raise InvalidDescription(
+            f"adjacency must be the accountant's {relation.name}, got {run.adjacency.value}; "
+            "describe the run under it."
+        )
+    return certify(run).guarantee
+
+
+def _gaussian(event: Any, relation: Any) -> Guarantee:
+    return GaussianDP(_mu(event, 2.0 if relation is Relation.REPLACE_ONE else 1.0))
+
+
+def _mu(event: Any, moved: float = 1.0) -> float:
+    """The distance of the two Gaussians, if the values move this many norm bounds apart."""
+    if not event.noise_multiplier > 0.0:
+        raise InvalidDescription(
+            f"noise_multiplier must be > 0, got {event.noise_multiplier!r}; without noise nothing "
+            "is private."
+        )
+    return math.nextafter(moved / event.noise_multiplier, math.inf)
+
+
+def _poisson(event: Any, relation: Any) -> Guarantee:
+    if not isinstance(event.event, dp_event.GaussianDpEvent):
+        raise InvalidDescription(
+            f"sampled event must be Gaussian, got {type(event.event).__name__}."
+        )
+    # a pair's mu is one record against none, also where it is replaced
+    pair = Pair.REPLACE if relation is Relation.REPLACE_ONE else Pair.ADD_OR_REMOVE
+    step = SampledGaussianStep(_mu(event.event), event.sampling_probability, pair)
+    return NumericalDP(((step, 1),))
+
+
+def _zcdp(event: Any, relation: Any) -> Guarantee:
+    if event.xi != 0.0:
+        raise InvalidDescription(f"xi must be 0, got {event.xi!r}.")
+    return RenyiDP.zcdp(event.rho)
+
+
+_READERS: dict[type, Callable[[Any, Any], Guarantee]] = {
+    HiddenStateDpEvent: _hidden_state,
+    dp_event.GaussianDpEvent: _gaussian,
+    dp_event.PoissonSampledDpEvent: _poisson,
+    dp_event.ZCDpEvent: _zcdp,
+}

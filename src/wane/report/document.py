@@ -1,0 +1,204 @@
+"""The certificate as one versioned JSON document, as `certificate.schema.json` lays down."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any
+
+from wane._version import __version__
+from wane.certify import Certificate, JointCertificate, SideRelease, composition_of
+from wane.certify.certificate import gaussian_mu_of, zcdp_of
+from wane.describe.fields import run_to_fields
+from wane.errors import NoTheoremApplies
+from wane.report import wording
+from wane.report.fields import certificate_fields, json_number
+from wane.report.wording import NoiseSource
+from wane.theory import Basis
+
+FORMAT = "wane-certificate"
+VERSION = 1
+DELTAS = tuple(10.0**power for power in range(-12, 0))
+RATES = (1e-4, 1e-3, 1e-2)
+"""False-positive rates at which an attacker's power is listed."""
+ROC = tuple(sorted({*(10.0 ** (-half / 2) for half in range(13)), *RATES}))
+
+AnyCertificate = Certificate | JointCertificate
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a certificate says beside its theorem.
+
+    Attributes:
+        noise: where the noise came from.
+        released: what leaves the room, in a sentence; None says it of the iterates.
+        origin: where the constants of the losses come from.
+        declared: who vouches for what the description declares.
+        tuning: what choosing the settings cost.
+        voids: why there is no privacy after all, if there is none.
+        context: public facts to file with the certificate, such as the hash of a schema.
+        grid: the release was rounded to multiples of this; 0 if it was not rounded.
+    """
+
+    noise: NoiseSource = NoiseSource.NOT_RUN
+    released: str | None = None
+    origin: str = "declared in the description"
+    declared: str = Basis.DECLARED.meaning
+    tuning: str = wording.NO_TUNING
+    voids: tuple[str, ...] = ()
+    context: tuple[tuple[str, str], ...] = ()
+    grid: float = 0.0
+
+
+FROM_DESCRIPTION = Account()
+"""Nothing was run: a certificate of a description alone."""
+
+
+def certificate_document(
+    certificate: AnyCertificate,
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    account: Account = FROM_DESCRIPTION,
+) -> dict[str, Any]:
+    """Return everything a certificate says at one delta (or at one epsilon) as JSON-ready data."""
+    if delta is None:
+        assert epsilon is not None
+        delta = certificate.delta(epsilon)
+    last = _last_run(certificate)
+    best = last.best(delta)
+    made = {
+        "format": FORMAT,
+        "version": VERSION,
+        "status": "void" if account.voids else "certified",
+        "void_because": list(account.voids),
+        **certificate_fields(last, delta=delta),
+        **_whole(certificate, delta, epsilon),
+        "unit": wording.UNIT,
+        "adjacency_meaning": wording.ADJACENCY[last.run.adjacency],
+        "released": account.released or wording.released_words(last.run),
+        "secret": wording.secrets_of(last.run),
+        "statement": wording.theorem_fields(best.analysis),
+        "symbols": wording.symbol_rows(last.run),
+        "constants": wording.constant_rows(last.run, account.origin),
+        "bases": {b.value: b.meaning for b in Basis} | {Basis.DECLARED.value: account.declared},
+        "releases": [_release(part, delta) for part in _parts(certificate)],
+        "numerics": wording.numerics(account.grid),
+        "noise": {"source": account.noise.value, "meaning": account.noise.meaning},
+        "tuning": account.tuning,
+        "context": dict(account.context),
+        "description": run_to_fields(last.run),
+        "configuration_sha256": configuration_hash(certificate),
+        "versions": _versions(),
+    }
+    return _void(made) if account.voids else made
+
+
+def certificate_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) that every certificate document meets."""
+    raw = (files("wane.report") / "certificate.schema.json").read_text(encoding="utf-8")
+    made: dict[str, Any] = json.loads(raw)
+    return made
+
+
+def configuration_hash(certificate: AnyCertificate) -> str:
+    """Return SHA-256 of the descriptions, which depend on no record, in canonical JSON."""
+    described = [
+        run_to_fields(part.run)
+        if isinstance(part, Certificate)
+        else {"name": part.name, "source": part.source, "adjacency": part.adjacency.value}
+        for part in _parts(certificate)
+    ]
+    text = json.dumps(described, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _parts(certificate: AnyCertificate) -> tuple[Certificate | SideRelease, ...]:
+    return certificate.parts if isinstance(certificate, JointCertificate) else (certificate,)
+
+
+def _last_run(certificate: AnyCertificate) -> Certificate:
+    """The run whose end is the release; what came before it was only accounted with it."""
+    runs = [part for part in _parts(certificate) if isinstance(part, Certificate)]
+    if not runs:
+        raise NoTheoremApplies("A certificate document needs a run, got side releases only.")
+    return runs[-1]
+
+
+def _whole(certificate: AnyCertificate, delta: float, epsilon: float | None) -> dict[str, Any]:
+    """What is claimed of all parts together."""
+    joint: dict[str, Any] = {}
+    if isinstance(certificate, JointCertificate):
+        guarantee = certificate.guarantee_at(delta)
+        joint = {"composition_epsilon": json_number(_composed(certificate, delta))}
+    else:
+        guarantee = certificate.best(delta).guarantee
+    found = certificate.epsilon(delta) if epsilon is None else epsilon
+    roc = [
+        {"false_positive_rate": rate, "true_positive_rate": guarantee.true_positive_rate(rate)}
+        for rate in ROC
+    ]
+    return joint | {
+        "epsilon": json_number(found),
+        "mu": json_number(gaussian_mu_of(guarantee)),
+        "zcdp": json_number(zcdp_of(guarantee)),
+        "curve": [_point(certificate, at) for at in sorted({*DELTAS, delta} - {0.0, 1.0})],
+        "attack": [row for row in roc if row["false_positive_rate"] in RATES],
+        "roc": roc,
+    }
+
+
+def _composed(certificate: JointCertificate, delta: float) -> float | None:
+    """Epsilon with every iterate of every run released; None if nothing is known of that."""
+    parts = [
+        composition_of(part.run) if isinstance(part, Certificate) else part
+        for part in certificate.parts
+    ]
+    try:
+        return JointCertificate(tuple(parts)).epsilon(delta)
+    except NoTheoremApplies:
+        return None
+
+
+def _point(certificate: AnyCertificate, delta: float) -> dict[str, Any]:
+    return {"delta": delta, "epsilon": json_number(certificate.epsilon(delta))}
+
+
+def _release(part: Certificate | SideRelease, delta: float) -> dict[str, Any]:
+    if isinstance(part, SideRelease):
+        return {
+            "what": part.name,
+            "source": part.source,
+            "epsilon": json_number(part.guarantee.epsilon(delta)),
+        }
+    return {
+        "what": wording.released_words(part.run),
+        "source": str(part.best(delta).analysis.source),
+        "epsilon": json_number(part.epsilon(delta)),
+    }
+
+
+def _versions() -> dict[str, str]:
+    libraries = {name: version(name) for name in ("numpy", "scipy")}
+    return {"wane": __version__, "python": platform.python_version(), **libraries}
+
+
+def _void(made: dict[str, Any]) -> dict[str, Any]:
+    """Take every claim back: nothing that is still written may be read as a guarantee."""
+    nothing = {"epsilon": None, "mu": None}
+    return made | {
+        "epsilon": "infinity",
+        "mu": None,
+        "zcdp": None,
+        "composition_epsilon": "infinity",
+        "curve": [],
+        "attack": [row | {"true_positive_rate": 1.0} for row in made["attack"]],
+        "roc": [],
+        "verdicts": [verdict | nothing for verdict in made["verdicts"]],
+        "releases": [release | {"epsilon": "infinity"} for release in made["releases"]],
+    }

@@ -1,0 +1,5 @@
+"""A local web page: turn the knobs of a description and see what can be claimed (extra `web`)."""
+
+from wane.web.server import serve
+
+__all__ = ["serve"]

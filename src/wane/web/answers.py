@@ -1,0 +1,126 @@
+"""What the page asks, answered as plain data: one function per question, no web library."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pprint import pformat
+from typing import Any
+
+from wane import report
+from wane.certify import calibrate, certify, curve
+from wane.describe import NoisyDescent, check
+from wane.describe.fields import run_from_fields, run_to_fields
+from wane.describe.files import parse
+from wane.errors import InvalidDescription
+
+MOST_PHASES = 2000
+MOST_POINTS = 40
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file that the page offers."""
+
+    content: str
+    media_type: str
+
+
+def certified(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the certificate at a delta, with the bracket."""
+    certificate, delta = certify(_run(asked)), _delta(asked)
+    return {
+        "certificate": report.certificate_fields(certificate, delta=delta),
+        "bracket": report.bracket_fields(certificate, delta),
+        "description": run_to_fields(certificate.run),
+    }
+
+
+def curved(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return epsilon along steps or noise, theorem by theorem."""
+    points = check.whole("points", asked.get("points"), least=2, most=MOST_POINTS)
+    made = curve(
+        _run(asked),
+        over=str(asked.get("over", "steps")),
+        start=_number(asked, "start"),
+        stop=_number(asked, "stop"),
+        points=points,
+        delta=_delta(asked),
+    )
+    return report.curve_fields(made)
+
+
+def calibrated(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the cheapest setting that meets a target."""
+    delta = _delta(asked)
+    found = calibrate(
+        _run(asked),
+        epsilon=_number(asked, "epsilon"),
+        delta=delta,
+        over=str(asked.get("over", "noise")),
+    )
+    return report.calibrated_fields(found, delta) | {"description": run_to_fields(found.run)}
+
+
+def read(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the description that a TOML or JSON text holds."""
+    text = asked.get("text")
+    if not isinstance(text, str):
+        raise InvalidDescription("text must be the content of a TOML or JSON file.")
+    return run_to_fields(_few_phases(run_from_fields(parse(text.encode(), "the description"))))
+
+
+def page(asked: Mapping[str, Any]) -> Download:
+    """Return the certificate as one HTML page."""
+    html = report.certificate_html(certify(_run(asked)), delta=_delta(asked))
+    return Download(html, "text/html; charset=utf-8")
+
+
+def code(asked: Mapping[str, Any]) -> Download:
+    """Return the Python code that makes this certificate."""
+    run, delta = _run(asked), _delta(asked)
+    fields = pformat(run_to_fields(run), width=88, sort_dicts=False)
+    lines = [
+        "from wane import certify",
+        "from wane.describe.fields import run_from_fields",
+        "",
+        f"run = run_from_fields(\n{_indented(fields)}\n)",
+        "certificate = certify(run)",
+        f"print(certificate.epsilon({delta!r}))",
+        f"print(certificate.explain({delta!r}))",
+        "",
+    ]
+    return Download("\n".join(lines), "text/x-python; charset=utf-8")
+
+
+def complaint(error: Exception) -> dict[str, str]:
+    """Return an error's one line, and the field it speaks of, for the page to show there."""
+    line = " ".join(str(error).split())
+    named = re.match(r"[a-z_]+(\.[a-z_]+)*", line)
+    return {"error": line, "field": named.group() if named else ""}
+
+
+def _run(asked: Mapping[str, Any]) -> NoisyDescent:
+    return _few_phases(run_from_fields(asked.get("run")))
+
+
+def _few_phases(run: NoisyDescent) -> NoisyDescent:
+    if len(run.plan) > MOST_PHASES:
+        raise InvalidDescription(
+            f"schedule must have at most {MOST_PHASES} phases here, got {len(run.plan)}; "
+            "use the Python library for longer ones."
+        )
+    return run
+
+
+def _delta(asked: Mapping[str, Any]) -> float:
+    return check.real("delta", asked.get("delta"), above=0.0, most=1.0)
+
+
+def _number(asked: Mapping[str, Any], name: str) -> float:
+    return check.real(name, asked.get(name), above=0.0)
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())

@@ -1,0 +1,222 @@
+// The page: read the knobs, ask the server, show what it says.
+
+import { KNOBS, fits, fromDescription, shown, toDelta, toDescription } from "./description.js";
+import { brief, briefDown, draw } from "./chart.js";
+
+const $ = (id) => document.getElementById(id);
+const CHUNKS = 6, POINTS = 5;
+let values = {}, aside = null, asked = 0, answer = null;
+
+const make = (tag, attributes = {}, ...children) => {
+  const made = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+};
+
+async function ask(path, body) {
+  const reply = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+  if (reply.ok) return reply;
+  const complaint = await reply.json().catch(() => ({ error: "the server gave no answer", field: "" }));
+  throw Object.assign(new Error(complaint.error), { field: complaint.field });
+}
+
+const question = () => ({ run: aside ?? toDescription(values), delta: toDelta(values) });
+
+function buildForm() {
+  for (const knob of KNOBS) {
+    const holder = make("div", { id: `knob-${knob.id}` }, make("label", { for: knob.id }, knob.label));
+    const described = { "aria-describedby": `${knob.id}-error` };
+    if (knob.kind === "choice") {
+      const select = make("select", { id: knob.id, ...described });
+      for (const [value, text] of knob.values) select.append(make("option", { value }, text));
+      select.addEventListener("change", () => change(knob.id, select.value));
+      holder.append(select);
+    } else {
+      const field = make("input", { id: knob.id, type: "text", inputmode: "decimal", autocomplete: "off", ...described });
+      const slider = make("input", { id: `${knob.id}-slider`, type: "range", min: 0, max: 1000, step: 1, "aria-label": `${knob.label}, slider` });
+      field.addEventListener("input", () => change(knob.id, field.value));
+      slider.addEventListener("input", () => change(knob.id, fromSlider(knob, Number(slider.value))));
+      holder.append(make("div", { class: "knob" }, slider, field));
+    }
+    holder.append(make("p", { id: `${knob.id}-error`, class: "error", role: "alert" }));
+    $("fields").append(holder);
+  }
+}
+
+const fromSlider = (knob, place) => {
+  const value = knob.low * (knob.high / knob.low) ** (place / 1000);
+  return knob.whole ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
+};
+
+const toSlider = (knob, text) => {
+  const value = Number(text);
+  if (!(value > 0)) return 0;
+  return Math.round(1000 * Math.min(1, Math.max(0, Math.log(value / knob.low) / Math.log(knob.high / knob.low))));
+};
+
+function change(id, value) {
+  values[id] = value;
+  aside = null;
+  show();
+  schedule();
+}
+
+function show() {
+  for (const knob of KNOBS) {
+    $(`knob-${knob.id}`).hidden = !shown(knob, values);
+    const field = $(knob.id), text = String(values[knob.id] ?? "");
+    if (field.value !== text) field.value = text;
+    if (knob.kind === "number") $(`${knob.id}-slider`).value = toSlider(knob, text);
+  }
+}
+
+let timer = 0;
+function schedule() {
+  clearTimeout(timer);
+  timer = setTimeout(refresh, 120);
+}
+
+async function refresh() {
+  const mine = ++asked, body = question();
+  history.replaceState(null, "", "#" + encodeURIComponent(JSON.stringify({ run: body.run, delta: values.delta })));
+  clearErrors();
+  $("status").textContent = "Computing.";
+  try {
+    const made = await (await ask("/api/certify", body)).json();
+    if (mine !== asked) return;
+    answer = made;
+    showNumbers(); showTheorems();
+    $("status").textContent = `Epsilon is ${brief(made.certificate.epsilon)} at delta ${brief(made.certificate.delta)}, by ${made.certificate.theorem}.`;
+    await refreshCurve(mine, body);
+  } catch (error) {
+    if (mine !== asked) return;
+    answer = null;
+    $("numbers").replaceChildren();
+    complain(error);
+  }
+}
+
+async function refreshCurve(mine, body) {
+  const run = body.run;
+  if (run.schedule || typeof run.steps !== "number") { $("chart").textContent = "A schedule has no curve over steps."; return; }
+  const low = 1, high = Math.max(1000, run.steps * 30), bar = $("progress");
+  const total = { values: [], theorems: {}, delta: body.delta };
+  bar.hidden = false;
+  for (let i = 0; i < CHUNKS; i++) {
+    bar.value = i / CHUNKS;
+    const [start, stop] = [i, i + 1].map((k) => low * (high / low) ** (k / CHUNKS));
+    const part = await (await ask("/api/curve", { ...body, over: "steps", start, stop, points: POINTS })).json();
+    if (mine !== asked) return;
+    append(total, part);
+    draw(total, run.steps, $("chart"), $("legend"), $("chart-table"));
+  }
+  bar.hidden = true;
+}
+
+function append(total, part) {
+  const fresh = part.values.map((v, i) => i).filter((i) => !total.values.includes(part.values[i]));
+  const before = total.values.length;
+  total.values.push(...fresh.map((i) => part.values[i]));
+  for (const name of new Set([...Object.keys(total.theorems), ...Object.keys(part.theorems)])) {
+    total.theorems[name] ??= Array(before).fill(null);
+    total.theorems[name].push(...fresh.map((i) => part.theorems[name]?.[i] ?? null));
+  }
+}
+
+function showNumbers() {
+  const c = answer.certificate, b = answer.bracket;
+  const rows = [["Epsilon", brief(c.epsilon)], ["By composition", brief(c.composition_epsilon)],
+    ["At least (exact instance)", briefDown(b.lower_epsilon)], ["Upper / lower", brief(b.ratio)], ["Gaussian DP mu", brief(c.mu)]];
+  $("numbers").replaceChildren(...rows.map(([what, value]) => make("div", {}, make("div", { class: "what" }, what), make("div", { class: "value" }, value))));
+}
+
+function showTheorems() {
+  const made = answer.certificate.verdicts.map((v) => {
+    const title = make("h3", {}, `${v.applies ? "Applies" : "Does not apply"}: ${v.theorem}`);
+    const box = make("div", { class: v.applies ? "verdict yes" : "verdict no", "data-theorem": v.theorem }, title);
+    if (v.applies) box.append(`epsilon ${brief(v.epsilon)}, ${v.citation}`);
+    const list = make("ul");
+    for (const h of v.obstacles) {
+      const item = make("li", {}, `${h.statement}: ${h.because}`);
+      if (h.remedy) item.append(make("span", { class: "try" }, `It would with ${h.remedy}.`));
+      list.append(item);
+    }
+    if (v.obstacles.length) box.append(list);
+    return box;
+  });
+  $("theorems").replaceChildren(...made);
+}
+
+function clearErrors() {
+  for (const place of document.querySelectorAll(".error")) place.textContent = "";
+  for (const field of document.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
+}
+
+const PLACES = { "batches.size": "size", noise: "noise", epsilon: "target" };
+function complain(error) {
+  $("progress").hidden = true;
+  const name = error.field ?? "", last = name.split(".").pop();
+  const id = PLACES[name] ?? (name.startsWith("noise.") ? "noise" : name.startsWith("domain") ? "radius" : last);
+  const place = $(`${id}-error`);
+  $("status").textContent = error.message;
+  if (!place) return;
+  place.textContent = error.message;
+  $(id).setAttribute("aria-invalid", "true");
+}
+
+function load(run, delta) {
+  values = fromDescription(run, delta);
+  aside = fits(run) ? null : run;
+  show();
+  refresh();
+}
+
+async function calibrate() {
+  clearErrors();
+  const target = Number($("target").value);
+  try {
+    const body = { ...question(), epsilon: Number.isFinite(target) && $("target").value.trim() ? target : $("target").value, over: $("over").value };
+    const made = await (await ask("/api/calibrate", body)).json();
+    const before = question().run.objective;
+    const run = made.description;
+    load(before.loss ? { ...run, objective: before } : run, values.delta);
+  } catch (error) { complain(error); }
+}
+
+function save(name, content, type) {
+  const link = make("a", { download: name, href: URL.createObjectURL(new Blob([content], { type })) });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+async function fetchAndSave(path, name) {
+  try { save(name, await (await ask(path, question())).text(), "text/plain"); } catch (error) { complain(error); }
+}
+
+async function open(file) {
+  clearErrors();
+  try {
+    if (file.size > 200000) throw new Error("the file must be a description of at most 200 kB");
+    load(await (await ask("/api/read", { text: await file.text() })).json(), values.delta);
+  } catch (error) { $("file-error").textContent = error.message; }
+}
+
+async function start() {
+  buildForm();
+  const presets = await (await fetch("/api/presets")).json();
+  presets.forEach((preset, i) => $("preset").append(make("option", { value: i }, preset.name)));
+  $("preset").addEventListener("change", () => load(presets[$("preset").value].run, 1e-5));
+  $("file").addEventListener("change", () => $("file").files[0] && open($("file").files[0]));
+  $("calibrate").addEventListener("click", calibrate);
+  $("form").addEventListener("submit", (event) => event.preventDefault());
+  $("save-description").addEventListener("click", () => answer && save("description.json", JSON.stringify(answer.description, null, 2), "application/json"));
+  $("save-certificate").addEventListener("click", () => answer && save("certificate.json", JSON.stringify(answer.certificate, null, 2), "application/json"));
+  $("save-page").addEventListener("click", () => fetchAndSave("/api/page", "certificate.html"));
+  $("save-code").addEventListener("click", () => fetchAndSave("/api/code", "certificate.py"));
+  let state = null;
+  try { state = location.hash.length > 1 ? JSON.parse(decodeURIComponent(location.hash.slice(1))) : null; } catch { state = null; }
+  if (state?.run) load(state.run, state.delta); else load(presets[0].run, 1e-5);
+}
+
+start();
