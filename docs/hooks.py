@@ -1,0 +1,94 @@
+"""Runs every Python block of a page while the site is built, and shows what it prints.
+
+The blocks of one page share their names and run in order.  A block that fails, fails the build.
+Formulas become MathML, which browsers draw without any script.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
+FORMULA = re.compile(
+    r"(?P<code>^```.*?^```$|`[^`\n]+`)"
+    r"|\$\$(?P<shown>.+?)\$\$"
+    r"|(?<![\w\\])\$(?P<inline>[^\s$](?:[^$]*?[^\s$])?)\$(?!\d)",
+    re.S | re.M,
+)
+
+
+def executed(markdown: str, name: str) -> str:
+    """Return the page with what each block prints put under it."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+
+    def run(found: re.Match[str]) -> str:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(found[1], name, "exec"), names)
+        shown = printed.getvalue().rstrip()
+        return found[0] + (f"\n\n```text\n{shown}\n```" if shown else "")
+
+    with _elsewhere():
+        return BLOCK.sub(run, markdown)
+
+
+@contextlib.contextmanager
+def _elsewhere() -> Any:
+    """Run in a folder that is thrown away, so that no page leaves files behind.
+
+    Pages may import the loaders of `benchmarks`.
+    """
+    before = Path.cwd()
+    if str(HERE.parent) not in sys.path:
+        sys.path.insert(0, str(HERE.parent))  # before any other package of that name
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+
+
+def without_formulas(markdown: str) -> tuple[str, list[str]]:
+    """Return the page with a mark in place of each formula, and the formulas as MathML.
+
+    A line that starts with a tag would end its paragraph, so formulas come back in at the end.
+    """
+    from latex2mathml.converter import convert
+
+    formulas: list[str] = []
+
+    def marked(found: re.Match[str]) -> str:
+        if found["code"]:
+            return found["code"]
+        shown = found["shown"]
+        formula = " ".join((shown or found["inline"]).split())
+        formulas.append(convert(formula, display="block" if shown else "inline"))
+        mark = f"formula{len(formulas) - 1}marked"
+        return f"\n\n{mark}\n\n" if shown else mark
+
+    return FORMULA.sub(marked, markdown), formulas
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Execute the page and take its formulas out; called by the site builder."""
+    text, page.formulas = without_formulas(executed(markdown, page.file.src_uri))
+    return text
+
+
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """Put the formulas back in; called by the site builder."""
+    return re.sub(r"formula(\d+)marked", lambda found: page.formulas[int(found[1])], html)
+
+
+if __name__ == "__main__":
+    for path in sys.argv[1:]:
+        sys.stdout.write(executed(Path(path).read_text(encoding="utf-8"), path) + "\n")
