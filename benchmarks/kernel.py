@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
-from timing import fastest
+from timing import fastest, promise_kept
 
 import wane
 
@@ -99,14 +99,10 @@ PROMISES: tuple[tuple[str, Callable[[], float], float, bool], ...] = (
 
 
 def main() -> int:
-    failed = 0
-    for words, measure, limit, more_is_better in PROMISES:
-        ratio = measure()
-        kept = ratio >= limit if more_is_better else ratio <= limit
-        failed += not kept
-        relation = ">=" if more_is_better else "<="
-        print(f"{words:<56} {ratio:10.2f}  ({relation} {limit:g}) {'ok' if kept else 'MISSED'}")
-    return failed
+    return sum(
+        not promise_kept(words, measure(), limit, more_is_better=more)
+        for words, measure, limit, more in PROMISES
+    )
 
 
 if __name__ == "__main__":

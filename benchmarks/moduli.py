@@ -6,7 +6,7 @@ python benchmarks/moduli.py
 import sys
 
 import numpy as np
-from timing import fastest
+from timing import fastest, promise_kept
 
 import wane
 from wane.theory.modulus_programme import Steps, least
@@ -66,13 +66,7 @@ PROMISES = (
 
 
 def main() -> int:
-    failed = 0
-    for words, measure, limit in PROMISES:
-        value = measure()
-        failed += value > limit
-        verdict = "ok" if value <= limit else "MISSED"
-        print(f"{words:<58} {value:8.2f}  (<= {limit:g}) {verdict}")
-    return failed
+    return sum(not promise_kept(words, measure(), limit) for words, measure, limit in PROMISES)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""What is measured, as scripts: ratios in one run."""
