@@ -12,6 +12,7 @@ import pytest
 
 import wane
 from wane.describe.fields import run_from_fields
+from wane.errors import MissingExtra
 
 ROOT = Path(wane.__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -45,7 +46,11 @@ def test_docstrings():
     for info in pkgutil.walk_packages(wane.__path__, "wane."):
         if info.name.endswith("__main__"):
             continue
-        result = doctest.testmod(importlib.import_module(info.name))
+        try:
+            module = importlib.import_module(info.name)
+        except MissingExtra:  # a bridge to a library that is not here
+            continue
+        result = doctest.testmod(module)
         assert result.failed == 0, info.name
         tried += result.attempted
     assert tried > 0

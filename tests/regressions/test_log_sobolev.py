@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from conftest import CONVEX, make_run
+from runs import CONVEX, make_run
 from wane import certify
 from wane.describe import Temperature
 

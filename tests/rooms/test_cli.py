@@ -128,16 +128,6 @@ def test_audit(capsys, spec):
     assert run(capsys, "audit", spec)[1].startswith("upper")
 
 
-def test_demo(capsys):
-    status, out, _ = run(capsys, "demo")
-    assert status == 0
-    assert "composition" in out
-    made = as_json(capsys, "demo")
-    short, _, long = made["certificates"]
-    assert long["epsilon"] < 2 * short["epsilon"]
-    assert made["calibrated"]["epsilon"] <= 1
-
-
 BAD = {
     "nan": ("step_size = 0.05", "step_size = nan", "step_size"),
     "infinity": ("step_size = 0.05", "step_size = inf", "step_size"),

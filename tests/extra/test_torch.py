@@ -1,0 +1,289 @@
+"""Training a linear head with the real PyTorch, against the NumPy runner and the certificate."""
+
+import math
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch; install wane[torch]")
+
+from torch.utils.data import TensorDataset  # noqa: E402
+
+from wane import Adjacency, Cyclic, GradientNoise, NoiseMultiplier, NoisyDescent, certify  # noqa: E402
+from wane.describe import Phase, Schedule  # noqa: E402
+from wane.describe.domains import Ball  # noqa: E402
+from wane.errors import InvalidDescription  # noqa: E402
+from wane.extra.torch import CyclicLoader, LinearHead, NoisySGD, certificate_of  # noqa: E402
+from wane.learn.void import VoidCertificate  # noqa: E402
+from wane.run import LinearSums, descend, links, seeded_generator_voids_privacy  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+DELTA = 1e-5
+LINKS = {
+    "logistic": (links.Logistic(), None),
+    "clamped logistic": (links.Logistic(), 0.3),
+    "envelope": (links.SoftmaxEnvelope(4), 0.4),
+    "softmax": (links.Softmax(4), None),
+}
+
+
+def records(link, count=47, columns=5, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((count, columns)).astype(np.float32)
+    y = rng.integers(0, link.outputs, count) if link.outputs > 1 else rng.choice([-1, 1], count)
+    return torch.from_numpy(x), torch.from_numpy(y)
+
+
+def trained(link, bound, *, epochs=3, count=47, size=10, domain=None, seed=7, lr=1.5):
+    x, y = records(link, count)
+    head = LinearHead(5, link, feature_norm=1.0, gradient_bound=bound, intercept=0.5)
+    loader = CyclicLoader(TensorDataset(x, y), size)
+    optimizer = NoisySGD(
+        head,
+        loader,
+        lr=lr,
+        noise=NoiseMultiplier(0.7),
+        ridge=0.05,
+        domain=domain,
+        adjacency=Adjacency.ZERO_OUT,
+        seed_voids_privacy=seed,
+    )
+    for _ in range(epochs):
+        for features, targets in loader:
+            optimizer.step(features, targets)
+    return head, optimizer, (x, y)
+
+
+@pytest.mark.parametrize("name", LINKS)
+@pytest.mark.parametrize("domain", [None, Ball(0.8)])
+def test_training_is_the_described_descent(name, domain):
+    link, bound = LINKS[name]
+    head, optimizer, (x, y) = trained(link, bound, domain=domain)
+    run = optimizer.description()
+    sums = LinearSums(
+        x.numpy(), y.numpy(), link, feature_norm=1.0, gradient_bound=bound, intercept=0.5
+    )
+    expected = descend(run, sums, generator=seeded_generator_voids_privacy(7))
+    # the runner's room for rounding is that of all records, the optimizer's that of a batch
+    np.testing.assert_allclose(head.weight.detach().numpy(), expected, rtol=1e-8, atol=1e-8)
+    assert np.abs(expected).max() > 0.01
+
+
+def test_the_description_is_what_a_user_would_write():
+    link = links.Logistic()
+    _, optimizer, _ = trained(link, None, domain=Ball(0.8))
+    by_hand = NoisyDescent(
+        objective=link.objective(1.0, None, 0.05),
+        records=47,
+        schedule=Schedule([Phase(15, 1.5, NoiseMultiplier(0.7))]),
+        batches=Cyclic(10),
+        domain=Ball(0.8),
+        adjacency=Adjacency.ZERO_OUT,
+    )
+    assert optimizer.description() == by_hand
+    constant = NoisyDescent(
+        objective=link.objective(1.0, None, 0.05),
+        records=47,
+        steps=15,
+        step_size=1.5,
+        noise=NoiseMultiplier(0.7),
+        batches=Cyclic(10),
+        domain=Ball(0.8),
+        adjacency=Adjacency.ZERO_OUT,
+    )
+    nominal = certificate_of(optimizer).nominal
+    assert nominal.epsilon(DELTA) == certify(constant).epsilon(DELTA)
+
+
+def test_a_seed_voids_the_certificate_and_its_absence_does_not():
+    _, seeded, _ = trained(links.Logistic(), None)
+    found = certificate_of(seeded)
+    assert isinstance(found, VoidCertificate)
+    assert found.epsilon(DELTA) == math.inf
+    _, private, _ = trained(links.Logistic(), None, seed=None)
+    assert certificate_of(private).epsilon(DELTA) == found.nominal.epsilon(DELTA) < math.inf
+
+
+def test_two_private_runs_differ():
+    first, _, _ = trained(links.Logistic(), None, seed=None, epochs=1)
+    second, _, _ = trained(links.Logistic(), None, seed=None, epochs=1)
+    assert not torch.equal(first.weight, second.weight)
+
+
+def test_a_scheduler_becomes_phases():
+    link = links.Logistic()
+    x, y = records(link)
+    loader = CyclicLoader(TensorDataset(x, y), 10)
+    optimizer = NoisySGD(
+        LinearHead(5, link, feature_norm=1.0),
+        loader,
+        lr=1.0,
+        noise=GradientNoise(0.1),
+        adjacency=Adjacency.REPLACE_ONE,
+    )
+    halve = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
+    for _ in range(2):
+        for features, targets in loader:
+            optimizer.step(features, targets)
+        halve.step()
+    assert list(optimizer.description().plan) == [
+        Phase(5, 1.0, GradientNoise(0.1)),
+        Phase(5, 0.5, GradientNoise(0.1)),
+    ]
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_no_record_moves_the_sum_further_than_the_bound(name):
+    link, bound = LINKS[name]
+    head = LinearHead(5, link, feature_norm=1.0, gradient_bound=bound, intercept=0.5)
+    declared = head.objective(0.0).gradient_bound
+    x, y = records(link, count=200)
+    x = x * torch.logspace(-3, 6, 200)[:, None]  # short and very long records
+    with torch.no_grad():
+        head.weight.copy_(torch.randn(head.weight.shape, generator=torch.manual_seed(0)) * 5)
+    longest = max(np.linalg.norm(head.gradient_sum(x[i : i + 1], y[i : i + 1])) for i in range(200))
+    assert 0.3 * declared < longest <= declared
+
+
+def test_values_that_are_no_numbers_count_as_null_records():
+    link = links.Logistic()
+    head = LinearHead(2, link, feature_norm=1.0)
+    bad = torch.tensor([[math.nan, 1.0], [math.inf, 0.0], [1.0, 1.0]])
+    targets = torch.tensor([1.0, 1.0, 0.0])  # the last target means nothing to the link
+    assert not head.gradient_sum(bad, targets).any()
+
+
+def test_gradients_of_others_are_not_read():
+    link = links.Logistic()
+    x, y = records(link)
+    loader = CyclicLoader(TensorDataset(x, y), 47)
+    weights = []
+    for factor in (0.0, 1e9):
+        head = LinearHead(5, link, feature_norm=1.0)
+        loader = CyclicLoader(TensorDataset(x, y), 47)
+        optimizer = NoisySGD(
+            head,
+            loader,
+            lr=1.0,
+            noise=GradientNoise(0.1),
+            adjacency=Adjacency.ZERO_OUT,
+            seed_voids_privacy=1,
+        )
+        for features, targets in loader:
+            (factor * head(features).sum()).backward()
+            optimizer.step(features, targets)
+        weights.append(head.weight.detach())
+    assert torch.equal(*weights)
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_predictions_use_the_features_of_the_training(name):
+    link, bound = LINKS[name]
+    head = LinearHead(5, link, feature_norm=1.0, gradient_bound=bound, intercept=0.5)
+    with torch.no_grad():
+        head.weight.copy_(torch.randn(head.weight.shape, generator=torch.manual_seed(0)))
+    x, _ = records(link)
+    rows = np.hstack([x.double().numpy(), np.full((47, 1), 0.5)])
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+    np.testing.assert_allclose(head(x).detach().numpy(), rows @ head.weight.detach().numpy())
+
+
+def begun(size=10):
+    link = links.Logistic()
+    x, y = records(link)
+    loader = CyclicLoader(TensorDataset(x, y), size)
+    head = LinearHead(5, link, feature_norm=1.0)
+    optimizer = NoisySGD(
+        head, loader, lr=1.0, noise=GradientNoise(0.1), adjacency=Adjacency.ZERO_OUT
+    )
+    return loader, optimizer
+
+
+def test_the_order_is_that_of_the_data_set_in_every_epoch():
+    x = torch.arange(23)[:, None]
+    loader = CyclicLoader(TensorDataset(x), 10)
+    epochs = [[batch.flatten().tolist() for (batch,) in loader] for _ in range(2)]
+    assert epochs[0] == epochs[1] == [list(range(10)), list(range(10, 20)), [20, 21, 22]]
+
+
+def test_the_parts_of_all_processes_make_the_batch():
+    x = torch.arange(23)[:, None]
+    parts = [CyclicLoader(TensorDataset(x), 10, rank=r, world_size=3) for r in range(3)]
+    for together in zip(*parts, strict=True):
+        whole = sorted(value for (batch,) in together for value in batch.flatten().tolist())
+        assert whole == list(range(whole[0], whole[0] + len(whole)))
+    with pytest.raises(InvalidDescription, match="leave a record for each of the 4"):
+        CyclicLoader(TensorDataset(x), 10, rank=0, world_size=4)
+
+
+def test_a_batch_may_not_be_used_twice_nor_left_out():
+    loader, optimizer = begun()
+    batches = iter(loader)
+    batch = next(batches)
+    optimizer.step(*batch)
+    with pytest.raises(InvalidDescription, match="once for each batch"):
+        optimizer.step(*batch)
+    next(batches)
+    batch = next(batches)
+    with pytest.raises(InvalidDescription, match="once for each batch"):
+        optimizer.step(*batch)
+
+
+def test_an_epoch_that_was_broken_off_ends_the_run():
+    loader, optimizer = begun()
+    optimizer.step(*next(iter(loader)))
+    with pytest.raises(InvalidDescription, match="in order"):
+        optimizer.step(*next(iter(loader)))
+
+
+def test_a_batch_of_another_size_is_refused():
+    loader, optimizer = begun()
+    features, targets = next(iter(loader))
+    with pytest.raises(InvalidDescription, match="batch of 10 records, got 9"):
+        optimizer.step(features[:9], targets[:9])
+
+
+def test_a_loader_in_the_middle_of_an_epoch_is_refused():
+    loader, _ = begun()
+    next(iter(loader))
+    head = LinearHead(5, links.Logistic(), feature_norm=1.0)
+    with pytest.raises(InvalidDescription, match="start of an epoch"):
+        NoisySGD(head, loader, lr=1.0, noise=GradientNoise(0.1), adjacency=Adjacency.ZERO_OUT)
+
+
+def test_nothing_is_certified_before_a_step_nor_after_a_checkpoint():
+    _, optimizer = begun()
+    with pytest.raises(InvalidDescription, match="taken a step"):
+        certificate_of(optimizer)
+    with pytest.raises(InvalidDescription, match="must not be loaded"):
+        optimizer.load_state_dict(optimizer.state_dict())
+
+
+def test_a_column_of_targets_is_as_good_as_a_row():
+    head = LinearHead(5, links.Logistic(), feature_norm=1.0)
+    x, y = records(links.Logistic())
+    assert np.array_equal(head.gradient_sum(x, y), head.gradient_sum(x, y[:, None]))
+
+
+def test_single_precision_is_refused_before_the_end():
+    loader, optimizer = begun()
+    optimizer._head.float()
+    with pytest.raises(InvalidDescription, match="double precision"):
+        optimizer.step(*next(iter(loader)))
+
+
+def test_shuffling_is_not_an_option():
+    with pytest.raises(InvalidDescription, match="shuffle"):
+        CyclicLoader(TensorDataset(torch.zeros(4, 1)), 2, shuffle=True)
+
+
+@pytest.mark.slow
+def test_the_documented_example_runs(capsys):
+    pytest.importorskip("sklearn", reason="needs scikit-learn; install wane[learn]")
+    runpy.run_path(str(ROOT / "examples" / "torch_last_layer.py"), run_name="__main__")
+    said = dict(re.findall(r"(epsilon|by composition|accuracy) ([0-9.]+)", capsys.readouterr().out))
+    assert float(said["epsilon"]) <= 2.0 < float(said["by composition"])
+    assert float(said["accuracy"]) > 0.7

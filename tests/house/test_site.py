@@ -1,0 +1,58 @@
+"""The documentation site: strict, every snippet run, every generated page current."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wane
+
+ROOT = Path(wane.__file__).parents[2]
+
+
+def _script(name: str):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+def test_the_site_builds_strictly(tmp_path):
+    """Every Python block of every page runs, every link and reference resolves."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert (tmp_path / "start.html").exists()
+
+
+@pytest.mark.slow
+def test_the_loss_pages_are_current():
+    pages = _script("theorems")
+    for kind in pages.CLASSES:
+        written = (ROOT / "docs" / "losses" / f"{kind.file}.md").read_text(encoding="utf-8")
+        assert written == pages.page(kind), kind.file
+
+
+def test_a_failing_snippet_fails_the_page():
+    hooks = _script("hooks")
+    assert "```text\n3\n```" in hooks.executed("```python\nprint(1 + 2)\n```\n", "page.md")
+    with pytest.raises(ZeroDivisionError):
+        hooks.executed("```python\n1 / 0\n```\n", "page.md")
+
+
+def test_formulas_are_taken_out_and_code_is_left_alone():
+    hooks = _script("hooks")
+    text, formulas = hooks.without_formulas(
+        "so $x^2$ and `$y$` and\n$$z$$\n\n```sh\necho $HOME $x\n```"
+    )
+    assert len(formulas) == 2 and all(made.startswith("<math") for made in formulas)
+    assert "`$y$`" in text and "echo $HOME $x" in text and "formula0marked" in text

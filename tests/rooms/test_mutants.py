@@ -1,0 +1,207 @@
+"""What the mutation check (docs/mutation.md) found untested: hypotheses, edges and roundings."""
+
+from dataclasses import replace
+
+import pytest
+
+from runs import CONVEX, make_run
+from wane.analyses import ANALYSES
+from wane.certify import certify
+from wane.describe import (
+    Adjacency,
+    Cyclic,
+    EveryIterate,
+    FullBatch,
+    GradientNoise,
+    Iterates,
+    NoisyDescent,
+    Objective,
+    Phase,
+    Poisson,
+    Schedule,
+    ShuffledOnce,
+    WithoutReplacement,
+)
+from wane.describe.domains import MCP, Ball, Unbounded
+from wane.theory import Applies, DoesNotApply, conditions, modulus_conditions
+
+BY_NAME = {a.name: a for a in ANALYSES}
+STATEMENTS = {
+    name: value.statement
+    for module in (conditions, modulus_conditions)
+    for name, value in vars(module).items()
+    if hasattr(value, "statement")
+}
+
+
+def without(field: str):
+    return lambda run: replace(run, objective=replace(run.objective, **{field: None}))
+
+
+def changed(**changes):
+    return lambda run: replace(run, **changes)
+
+
+def phases(run: NoisyDescent, made) -> NoisyDescent:
+    bare = {"steps": None, "step_size": None, "noise": None, "cool_down": 0}
+    return replace(run, schedule=Schedule(made), **bare)
+
+
+def alternating(count: int):
+    """Neighbouring phases differ, so that they are not merged."""
+    return lambda run: phases(
+        run, [Phase(1, 0.5 + 0.1 * (i % 2), GradientNoise(1.0)) for i in range(count)]
+    )
+
+
+BREAK = {
+    "bounded_gradient": without("gradient_bound"),
+    "smooth": without("smoothness"),
+    "noisy": changed(noise=GradientNoise(0.0)),
+    "always_noisy": changed(noise=GradientNoise(0.0)),
+    "fixed_order": changed(batches=Poisson(5)),
+    "secret_order": changed(batches=Cyclic(5)),
+    "poisson_batches": changed(batches=Cyclic(5)),
+    "fixed_size_batches": changed(batches=Cyclic(5)),
+    "full_batch": changed(batches=Cyclic(5)),
+    "last_iterate": changed(release=Iterates((1,))),
+    "some_hidden": changed(release=EveryIterate()),
+    "records_stay_in_place": changed(adjacency=Adjacency.ADD_REMOVE, batches=Cyclic(5)),
+    "size_is_public": changed(adjacency=Adjacency.ADD_REMOVE),
+    "certified_prox": changed(domain=MCP(weight=1.0, shape=0.5)),
+    "nonexpansive_prox": changed(domain=MCP(weight=1.0, shape=4.0)),
+    "bounded_domain": changed(domain=Unbounded()),
+    "bounded_distance": changed(domain=Unbounded()),
+    "short_schedule": alternating(5001),
+    "few_phases": alternating(201),
+    "one_phase": alternating(2),
+    "simple_pattern": lambda run: replace(alternating(2)(run), batches=Cyclic(5)),
+    "few_levels": lambda run: phases(
+        run, [Phase(1, 0.5, GradientNoise(1.0 + i)) for i in range(17)]
+    ),
+    "few_positions": changed(records=100_001, batches=ShuffledOnce(1)),
+    "spare_records": changed(batches=WithoutReplacement(20)),
+    "known_modulus": changed(objective=Objective(gradient_bound=1.0, ridge=2.0)),
+    "log_sobolev_constant": without("log_sobolev"),
+    "flattest_direction_rules": changed(domain=Ball(radius=1.0)),
+}
+
+LIPSCHITZ = [
+    "bounded_gradient",
+    "smooth",
+    "fixed_order",
+    "records_stay_in_place",
+    "some_hidden",
+    "certified_prox",
+]
+SAMPLED = [
+    "bounded_gradient",
+    "last_iterate",
+    "short_schedule",
+    "always_noisy",
+    "few_levels",
+    "nonexpansive_prox",
+    "known_modulus",
+    "bounded_distance",
+]
+COVERED = [
+    "bounded_gradient",
+    "last_iterate",
+    "bounded_domain",
+    "short_schedule",
+    "always_noisy",
+    "nonexpansive_prox",
+    "known_modulus",
+]
+FIXED_SIZE = ["fixed_size_batches", "size_is_public", "spare_records"]
+FULL, POISSON, FIXED = FullBatch(), Poisson(5), WithoutReplacement(5)
+NEEDS = {
+    "gaussian_composition": (
+        FULL,
+        ["bounded_gradient", "fixed_order", "records_stay_in_place"],
+    ),
+    "poisson_composition": (
+        POISSON,
+        ["bounded_gradient", "poisson_batches", "noisy", "few_phases"],
+    ),
+    "fixed_size_composition": (
+        FIXED,
+        ["bounded_gradient", "fixed_size_batches", "size_is_public", "noisy", "few_phases"],
+    ),
+    "last_iterate": (FULL, LIPSCHITZ),
+    "last_iterate_bounded": (FULL, [*LIPSCHITZ, "bounded_domain", "short_schedule"]),
+    "secret_order": (
+        ShuffledOnce(5),
+        [*LIPSCHITZ, "secret_order", "last_iterate", "few_positions"],
+    ),
+    "last_iterate_modulus": (
+        FULL,
+        ["fixed_order", "records_stay_in_place", "simple_pattern", *COVERED],
+    ),
+    "poisson_last_iterate": (POISSON, ["poisson_batches", *SAMPLED]),
+    "fixed_size_last_iterate": (FIXED, [*FIXED_SIZE, *SAMPLED]),
+    "poisson_contraction": (POISSON, ["poisson_batches", *COVERED]),
+    "fixed_size_contraction": (FIXED, [*FIXED_SIZE, *COVERED]),
+    "log_sobolev_dynamics": (
+        FULL,
+        [
+            "bounded_gradient",
+            "full_batch",
+            "last_iterate",
+            "noisy",
+            "one_phase",
+            "log_sobolev_constant",
+        ],
+    ),
+}
+
+
+def fitting(batches) -> NoisyDescent:
+    """A run to which all theorems for these batches apply."""
+    return make_run(
+        objective=replace(CONVEX, log_sobolev=1e-6),
+        records=20,
+        steps=4,
+        step_size=1.0,
+        noise=GradientNoise(1.0),
+        batches=batches,
+        domain=Ball(radius=1.0),
+    )
+
+
+def test_every_theorem_has_its_hypotheses_written_down_here():
+    assert set(NEEDS) == set(BY_NAME)
+    for name, (_, needs) in NEEDS.items():
+        assert {c.statement for c in BY_NAME[name].assumes} == {STATEMENTS[n] for n in needs}
+
+
+@pytest.mark.parametrize(
+    ("name", "hypothesis"), [(name, h) for name, (_, needs) in NEEDS.items() for h in needs]
+)
+def test_a_theorem_refuses_a_run_that_breaks_one_of_its_hypotheses(name, hypothesis):
+    run = fitting(NEEDS[name][0])
+    assert isinstance(BY_NAME[name](run), Applies)
+    verdict = BY_NAME[name](BREAK[hypothesis](run))
+    assert isinstance(verdict, DoesNotApply)
+    assert STATEMENTS[hypothesis] in {f.statement for f in verdict.obstacles}
+
+
+@pytest.mark.parametrize("hypothesis", ["last_iterate", "flattest_direction_rules"])
+def test_last_iterate_says_when_it_is_tight(hypothesis):
+    tight = BY_NAME["last_iterate"].tight_when
+    run = replace(fitting(FULL), domain=Unbounded())
+    assert all(condition(run).holds is True for condition in tight)
+    broken = BREAK[hypothesis](run)
+    assert [c.statement for c in tight if c(broken).holds is not True] == [STATEMENTS[hypothesis]]
+
+
+def test_a_temperature_that_underflows_is_a_refusal():
+    tiny = NoisyDescent(
+        objective=Objective(gradient_bound=1e-300, log_sobolev=1e-6),
+        records=20,
+        steps=1,
+        step_size=1e-300,
+        noise=GradientNoise(1e-300),
+    )
+    (found,) = [v for v in certify(tiny).obstacles if v.analysis.name == "log_sobolev_dynamics"]
+    assert "underflows" in found.obstacles[-1].because

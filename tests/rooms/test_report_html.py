@@ -1,0 +1,302 @@
+"""The certificate as a document and as a page: complete, valid, self-contained, accessible."""
+
+import copy
+import html.parser
+import itertools
+import json
+import re
+from dataclasses import replace
+
+import jsonschema
+import pytest
+
+import wane
+from wane import report
+from wane.certify import JointCertificate, SideRelease, certify
+from wane.cli.commands import bundled
+from wane.describe import Adjacency
+from wane.guarantees import GaussianDP, WithFailure
+
+DELTA = 1e-5
+RUN = bundled("logistic")
+NONSMOOTH = wane.NoisyDescent(
+    objective=wane.Objective(gradient_bound=1.0, holder_exponent=0.5, holder_constant=1.0),
+    records=1000,
+    steps=50,
+    step_size=0.1,
+    noise=wane.NoiseMultiplier(3.0),
+    domain=wane.Ball(radius=1.0),
+)
+RUNS = {
+    "cyclic": RUN,
+    "every": replace(RUN, release=wane.EveryIterate()),
+    "some": replace(RUN, steps=50, release=wane.Iterates((10, 50))),
+    "poisson": replace(RUN, batches=wane.Poisson(1500), steps=50),
+    "shuffled": replace(RUN, batches=wane.ShuffledOnce(1500), steps=400),
+    "nonsmooth": NONSMOOTH,
+    "no noise": replace(RUN, noise=wane.NoiseMultiplier(0.0)),
+    "schedule": replace(
+        RUN,
+        steps=None,
+        step_size=None,
+        noise=None,
+        schedule=(
+            wane.Phase(10, 0.01, wane.NoiseMultiplier(3.0)),
+            wane.Phase(10, 0.02, wane.NoiseMultiplier(4.0)),
+        ),
+    ),
+}
+VOID = report.Account(noise=report.NoiseSource.SEED, voids=("a <seed> was used",))
+
+
+def document(run=RUN, **options):
+    return report.certificate_document(certify(run), delta=DELTA, **options)
+
+
+def valid(made: dict) -> None:
+    jsonschema.Draft202012Validator(report.certificate_schema()).validate(
+        json.loads(json.dumps(made, allow_nan=False))
+    )
+
+
+def joint() -> JointCertificate:
+    side = SideRelease(
+        "a bound on the curvature",
+        WithFailure(GaussianDP(0.1), 1e-7),
+        "docs/x.md",
+        Adjacency.REPLACE_ONE,
+    )
+    return JointCertificate((side, certify(RUN)))
+
+
+def test_the_schema_is_a_schema():
+    jsonschema.Draft202012Validator.check_schema(report.certificate_schema())
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_every_certificate_is_valid(run):
+    made = document(run)
+    valid(made)
+    assert Page.of(made)
+
+
+def test_the_document_says_what_the_certificate_says():
+    certificate = certify(RUN)
+    made = document()
+    assert made["epsilon"] == certificate.epsilon(DELTA)
+    assert made["mu"] == certificate.mu
+    assert made["zcdp"] == pytest.approx(certificate.mu**2 / 2, rel=1e-12)
+    assert made["zcdp"] >= certificate.mu**2 / 2 * (1 - 1e-16)
+    assert [row["false_positive_rate"] for row in made["attack"]] == [1e-4, 1e-3, 1e-2]
+    for row in made["attack"]:
+        best = certificate.best(DELTA).guarantee
+        assert row["true_positive_rate"] == best.true_positive_rate(row["false_positive_rate"])
+    epsilons = [row["epsilon"] for row in made["curve"]]
+    assert epsilons == sorted(epsilons, reverse=True)
+    at_delta = next(row for row in made["curve"] if row["delta"] == DELTA)
+    assert at_delta["epsilon"] == made["epsilon"]
+    assert made["lower_bound_epsilon"] <= made["epsilon"] <= made["composition_epsilon"]
+    assert certify(report_run(made)).epsilon(DELTA) == made["epsilon"]
+
+
+def report_run(made: dict) -> wane.NoisyDescent:
+    from wane.describe.fields import run_from_fields
+
+    return run_from_fields(made["description"])
+
+
+def test_plain_fields_are_part_of_the_document():
+    certificate = certify(RUN)
+    fields = report.certificate_fields(certificate, delta=DELTA)
+    made = report.certificate_document(certificate, delta=DELTA)
+    assert {name: made[name] for name in fields} == fields
+
+
+def test_at_an_epsilon():
+    made = report.certificate_document(certify(RUN), epsilon=5.0)
+    valid(made)
+    assert made["epsilon"] == 5.0
+    assert made["delta"] == certify(RUN).delta(5.0)
+
+
+def test_several_releases_are_charged_together():
+    whole = joint()
+    made = report.certificate_document(whole, delta=DELTA)
+    valid(made)
+    assert made["epsilon"] == whole.epsilon(DELTA) > certify(RUN).epsilon(DELTA)
+    assert made["mu"] is None
+    assert made["releases"][0]["what"] == "a bound on the curvature"
+    assert made["composition_epsilon"] > made["epsilon"]
+    assert "a bound on the curvature" in report.html_page(made)
+    assert made["configuration_sha256"] != document()["configuration_sha256"]
+
+
+def test_a_void_certificate_claims_nothing():
+    made = document(account=VOID)
+    valid(made)
+    assert made["epsilon"] == "infinity"
+    assert {v["epsilon"] for v in made["verdicts"]} == {None}
+    page = report.html_page(made)
+    assert "Void: no privacy is claimed" in page
+    assert "a &lt;seed&gt; was used" in page
+    rows = dict(re.findall(r'<th scope="row">([^<]+)</th><td>([^<]+)</td>', page))
+    assert rows["epsilon"] == "infinity"
+    assert rows["mu"] == rows["rho"] == "-"
+    assert rows["0.01"] == "1", "an attacker may be always right"
+    assert "<svg" not in page
+
+
+BREAK = {
+    "a lower version": ("version", 0),
+    "epsilon negative": ("epsilon", -1.0),
+    "epsilon a word": ("epsilon", "small"),
+    "epsilon gone": ("epsilon", None),
+    "adjacency": ("adjacency", "neighbour"),
+    "hash": ("configuration_sha256", "abc"),
+    "void without epsilon infinity": ("status", "void"),
+    "unknown key": ("colour", "blue"),
+    "seeded noise": ("noise", {"source": "seed", "meaning": "x"}),
+    "nothing secret": ("secret", []),
+}
+
+
+@pytest.mark.parametrize("name, value", BREAK.values(), ids=BREAK)
+def test_the_schema_refuses(name, value):
+    with pytest.raises(jsonschema.ValidationError):
+        valid(copy.deepcopy(document()) | {name: value})
+
+
+def test_the_hash_is_of_the_configuration():
+    same = document()["configuration_sha256"]
+    assert same == report.configuration_hash(certify(RUN))
+    assert same != document(replace(RUN, steps=8001))["configuration_sha256"]
+    assert same == document(account=report.Account(tuning="other"))["configuration_sha256"]
+
+
+class Page(html.parser.HTMLParser):
+    """Checks that tags nest, and remembers what matters."""
+
+    EMPTY = frozenset({"meta", "line", "circle", "polyline"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict]] = []
+        self.text: list[str] = []
+
+    @classmethod
+    def of(cls, made: dict) -> "Page":
+        page = cls()
+        page.feed(report.html_page(made))
+        assert page.open == []
+        return page
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def every(self, tag: str) -> list[dict]:
+        return [attrs for name, attrs in self.tags if name == tag]
+
+
+def test_the_page_holds_everything():
+    made = document()
+    text = " ".join("".join(Page.of(made).text).split())
+    for said in (
+        *made["secret"],
+        made["released"],
+        made["unit"],
+        made["adjacency_meaning"],
+        made["statement"]["claim"],
+        made["statement"]["translation"],
+        made["statement"]["citation"],
+        made["statement"]["reference"],
+        made["numerics"],
+        made["noise"]["meaning"],
+        made["tuning"],
+        made["configuration_sha256"],
+        *made["versions"].values(),
+        *(v["theorem"] for v in made["verdicts"]),
+        *(c["origin"] for c in made["constants"]),
+        *(s["meaning"] for s in made["symbols"]),
+    ):
+        assert said in text
+    for number in ("epsilon", "mu", "zcdp", "composition_epsilon"):
+        assert report.shown(made[number]) in text
+    for hypothesis in next(v for v in made["verdicts"] if v["theorem"] == "last_iterate")[
+        "hypotheses"
+    ]:
+        assert hypothesis["statement"] in text
+        assert made["bases"][hypothesis["basis"]] in text
+
+
+def test_numbers_on_the_page_err_on_one_side():
+    made = document()
+    page = report.html_page(made)
+    rows = dict(re.findall(r'<th scope="row">([^<]+)</th><td>([^<]+)</td>', page))
+    assert float(rows["epsilon"]) >= made["epsilon"]
+    assert float(rows["lower bound on epsilon"]) <= made["lower_bound_epsilon"]
+    assert float(rows["0.0001"]) >= 0.0  # the last of two tables with this first column
+
+
+def test_the_page_is_self_contained_and_accessible():
+    page = Page.of(document())
+    assert page.every("html")[0]["lang"] == "en"
+    names = {tag for tag, _ in page.tags}
+    assert not names & {"script", "link", "img", "iframe", "object", "form"}
+    assert not any({"src", "href", "onclick"} & set(attrs) for _, attrs in page.tags)
+    assert "url(" not in "".join(page.text)
+    assert "@import" not in "".join(page.text)
+    assert len(page.every("h1")) == 1
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h[1-6]", tag)]
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+    assert len(page.every("caption")) == len(page.every("table")) > 5
+    assert all(attrs.get("scope") in {"row", "col"} for attrs in page.every("th"))
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    pictures = page.every("svg")
+    assert len(pictures) == 2
+    for attrs in pictures:
+        assert attrs["role"] == "img"
+        assert set(attrs["aria-labelledby"].split()) <= set(ids)
+    assert any("width=device-width" in attrs.get("content", "") for attrs in page.every("meta"))
+
+
+def test_what_comes_from_outside_is_escaped():
+    account = report.Account(
+        released='<script>alert("x")</script>', context=(("<b>", "&amp;<i>"),), tuning="<u>"
+    )
+    page = Page.of(document(account=account))
+    assert not {tag for tag, _ in page.tags} & {"script", "b", "i", "u"}
+
+
+def test_colours_have_contrast():
+    from importlib.resources import files
+
+    style = (files("wane.report") / "certificate.css").read_text()
+    for colour in re.findall(r"(?<!-)\b(?:color|fill): (#[0-9a-f]{3,6})", style):
+        if colour != "#fff":
+            assert contrast(colour) >= 7.0
+    for colour in re.findall(r"stroke: (#[0-9a-f]{6}); stroke-width: [12]", style):
+        assert contrast(colour) >= 3.0
+
+
+def contrast(colour: str) -> float:
+    """Of a colour on white, as WCAG 2 defines it."""
+
+    def linear(channel: int) -> float:
+        c = channel / 255
+        return c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4
+
+    r, g, b = (linear(int(colour[i : i + 2], 16)) for i in (1, 3, 5))
+    return 1.05 / (0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05)

@@ -1,0 +1,156 @@
+"""The web application's answers, headers and refusals."""
+
+import json
+
+import pytest
+from starlette.testclient import TestClient
+
+from wane.describe.fields import run_from_fields
+from wane.errors import InvalidDescription
+from wane.web import serve
+from wane.web.app import ASSETS, MOST_BYTES, application
+from wane.web.presets import PRESETS
+
+
+@pytest.fixture(scope="module")
+def client():
+    return TestClient(application(), base_url="http://127.0.0.1")
+
+
+def question(**changes):
+    return {"run": {**PRESETS[0]["run"], **changes}, "delta": 1e-5}
+
+
+@pytest.mark.parametrize("path", ASSETS)
+def test_assets_come_with_a_strict_policy(client, path):
+    reply = client.get(path)
+    assert reply.status_code == 200
+    policy = reply.headers["content-security-policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+    assert reply.headers["x-content-type-options"] == "nosniff"
+
+
+def test_the_page_needs_nothing_from_elsewhere(client):
+    for path in ASSETS:
+        text = client.get(path).text.replace("http://www.w3.org/2000/svg", "")
+        assert "http:" not in text and "https:" not in text and "<script>" not in text
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset["name"])
+def test_every_preset_is_a_description_with_a_certificate(client, preset):
+    run_from_fields(preset["run"])
+    reply = client.post("/api/certify", json={"run": preset["run"], "delta": 1e-5})
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["certificate"]["epsilon"] > 0
+
+
+def test_the_answer_is_the_certificate(client):
+    from wane import certify
+
+    made = client.post("/api/certify", json=question()).json()
+    assert made["certificate"]["epsilon"] == certify(run_from_fields(question()["run"])).epsilon(
+        1e-5
+    )
+    again = client.post("/api/certify", json={"run": made["description"], "delta": 1e-5}).json()
+    assert again == made
+
+
+def test_curve_and_calibration(client):
+    asked = question() | {"over": "steps", "start": 1, "stop": 1000, "points": 5}
+    made = client.post("/api/curve", json=asked).json()
+    assert made["values"][0] == 1 and made["theorems"]
+    found = client.post(
+        "/api/calibrate", json=question() | {"epsilon": 1.0, "over": "noise"}
+    ).json()
+    reached = client.post("/api/certify", json={"run": found["description"], "delta": 1e-5}).json()
+    assert 0.99 < reached["certificate"]["epsilon"] <= 1.0
+
+
+def test_the_code_runs_and_prints_the_same_epsilon(client, capsys):
+    code = client.post("/api/code", json=question()).text
+    exec(compile(code, "certificate.py", "exec"), {})
+    epsilon = client.post("/api/certify", json=question()).json()["certificate"]["epsilon"]
+    assert capsys.readouterr().out.splitlines()[0] == repr(epsilon)
+
+
+def test_the_certificate_page_downloads(client):
+    reply = client.post("/api/page", json=question())
+    assert reply.status_code == 200 and reply.text.startswith("<!DOCTYPE html>")
+
+
+def test_descriptions_are_read_as_text(client):
+    text = """
+        records = 10
+        steps = 3
+        step_size = 1.0
+        noise = {gradient_std = 1.0}
+        objective = {gradient_bound = 1.0}
+    """
+    assert client.post("/api/read", json={"text": text}).json()["records"] == 10
+    refused = client.post("/api/read", json={"text": "records = ["})
+    assert refused.status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"step_size": -1.0}, "step_size"),
+        ({"step_size": "abc"}, "step_size"),
+        ({"records": 0}, "records"),
+        ({"noise": {"multiplier": -1}}, "noise.multiplier"),
+        ({"batches": {"kind": "cyclic", "size": 0}}, "batches.size"),
+        ({"objective": {"loss": "logistic", "feature_norm": -2.0}}, "feature_norm"),
+        ({"objective": {"loss": "logistic"}}, "objective.feature_norm"),
+        ({"objective": {"loss": "cubic"}}, "objective.loss"),
+    ],
+)
+def test_bad_values_name_their_field(client, changes, field):
+    reply = client.post("/api/certify", json=question(**changes))
+    assert reply.status_code == 422
+    assert reply.json()["field"] == field
+
+
+def test_long_schedules_are_sent_to_the_library(client):
+    phases = [{"repeat": 1, "step_size": 0.1, "noise": {"gradient_std": 1.0}}] * 2001
+    run = {k: v for k, v in PRESETS[0]["run"].items() if k not in {"steps", "step_size", "noise"}}
+    reply = client.post("/api/certify", json={"run": run | {"schedule": phases}, "delta": 1e-5})
+    assert reply.status_code == 422 and reply.json()["field"] == "schedule"
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status"),
+    [
+        (b"{", "application/json", 400),
+        (b"[1]", "application/json", 400),
+        (b"[" * 100000, "application/json", 400),
+        (b"{}", "text/plain", 415),
+        (b" " * (MOST_BYTES + 1), "application/json", 413),
+        (b"{}", "application/json", 422),
+        (b'{"run": null}', "application/json", 422),
+        (b'{"run": {"objective": {}}}', "application/json", 422),
+        (json.dumps({"run": PRESETS[0]["run"], "delta": 2}).encode(), "application/json", 422),
+        (b'{"run": {}, "delta": NaN}', "application/json", 422),
+    ],
+)
+def test_malformed_requests_get_one_line(client, content, kind, status):
+    reply = client.post("/api/certify", content=content, headers={"content-type": kind})
+    assert reply.status_code == status
+    assert "\n" not in reply.json()["error"]
+
+
+def test_other_hosts_and_methods_are_refused(client):
+    assert client.get("/", headers={"host": "evil.example"}).status_code == 400
+    assert client.get("/api/certify").status_code == 405
+    assert client.get("/nothing").status_code == 404
+    assert client.get("/../pyproject.toml").status_code == 404
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.4", "example.org", ""])
+def test_only_loopback_is_served(host):
+    with pytest.raises(InvalidDescription, match="host must be a loopback address"):
+        serve(host)
+
+
+def test_a_bad_port_is_refused():
+    with pytest.raises(InvalidDescription, match="port"):
+        serve(port=70000)
