@@ -1,6 +1,6 @@
 """One full-batch step on a local Dask cluster, in steps of one process, and its bytes on the wire.
 
-python benchmarks/dask_step.py
+python -m benchmarks.dask_step
 
 Both are measured in this one run, on 1M x 100 float32.  Bytes are counted on the loopback
 interface, less what is seen there in as much time without steps; other programs may add to them.
@@ -13,8 +13,8 @@ from pathlib import Path
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster
-from timing import fastest, promise_kept
 
+from benchmarks.timing import fastest, promise_kept
 from wane.extra import dask as wane_dask
 from wane.learn import PrivateLogisticRegression
 

@@ -1,6 +1,6 @@
 """Ratios that the accounting kernel promises, all measured in this one run.
 
-    python benchmarks/kernel.py
+    python -m benchmarks.kernel
 
 Prints one line per promise: what, the ratio, the limit, and whether it holds.
 """
@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
-from timing import fastest, promise_kept
 
 import wane
+from benchmarks.timing import fastest, promise_kept
 
 CONVEX = wane.Objective(gradient_bound=1.0, smoothness=0.25, strong_convexity=0.0, ridge=1e-3)
 

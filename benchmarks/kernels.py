@@ -1,6 +1,6 @@
 """How long kernels take, in units that do not depend on the machine.
 
-    python benchmarks/kernels.py [--quick]
+    python -m benchmarks.kernels [--quick]
 
 1.  The amplification curve of a 2,000-state kernel to the power 1e6, in dense matrix products of
     that size (goal: 30).

@@ -1,11 +1,11 @@
 """Accuracy against epsilon, and time per epoch, beside Opacus and diffprivlib.
 
-    python benchmarks/learning.py                       # everything; hours, mostly the peers
-    python benchmarks/learning.py --methods wane --data digits
-    python benchmarks/learning.py --quick               # small data, two seeds, wane alone
-    python benchmarks/learning.py --times               # seconds per epoch, and the ratios
-    python benchmarks/learning.py --plateau             # 100 times more steps
-    python benchmarks/learning.py --table               # only rewrite the page
+    python -m benchmarks.learning                       # everything; hours, mostly the peers
+    python -m benchmarks.learning --methods wane --data digits
+    python -m benchmarks.learning --quick               # small data, two seeds, wane alone
+    python -m benchmarks.learning --times               # seconds per epoch, and the ratios
+    python -m benchmarks.learning --plateau             # 100 times more steps
+    python -m benchmarks.learning --table               # only rewrite the page
 
 wane runs with its default arguments; every data set brings its constant column where it needs one,
 so no intercept is added.  Rows are kept in docs/benchmarks/learning.csv, and what is there is not
@@ -23,12 +23,12 @@ from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import learning_page
 import numpy as np
-from datasets import LOADERS, Data
-from peers import DIFFPRIVLIB, OPACUS, OPACUS_SETTINGS, STRENGTHS
 
 import wane
+from benchmarks import learning_page
+from benchmarks.datasets import LOADERS, Data
+from benchmarks.peers import DIFFPRIVLIB, OPACUS, OPACUS_SETTINGS, STRENGTHS
 from wane.certify import certify, composition_of
 from wane.learn import PrivateLogisticRegression
 from wane.learn.plan import Problem, plan

@@ -16,7 +16,7 @@ WITHOUT_PRIVACY = {"breast cancer": 0.972, "digits": 0.978, "adult": 0.850, "mni
 
 HEAD = """# Learning: accuracy and time beside the peers
 
-Made by `python benchmarks/learning.py`; one row for each fit is in [learning.csv](learning.csv).
+Made by `python -m benchmarks.learning`; one row for each fit is in [learning.csv](learning.csv).
 
 Linear classifiers, delta = 1e-5, one record made null (zero-out; for Opacus' Poisson batches: added
 or removed). Everyone gets the same rows: columns scaled by public bounds, rows of norm one, the

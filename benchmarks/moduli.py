@@ -1,14 +1,14 @@
 """Ratios that the modulus engine and the sampled theorems promise, all measured in this one run.
 
-python benchmarks/moduli.py
+python -m benchmarks.moduli
 """
 
 import sys
 
 import numpy as np
-from timing import fastest, promise_kept
 
 import wane
+from benchmarks.timing import fastest, promise_kept
 from wane.theory.modulus_programme import Steps, least
 from wane.theory.modulus_rows import smooth_bounded
 from wane.theory.tangent_programme import Stretch, solve

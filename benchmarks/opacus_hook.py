@@ -12,9 +12,10 @@ import time
 import warnings
 
 import torch
-from timing import fastest
 from torch import nn
 from torch.utils.data import TensorDataset
+
+from benchmarks.timing import fastest
 
 warnings.filterwarnings("ignore")
 

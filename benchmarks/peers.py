@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import Data, cache
+
+from benchmarks.datasets import Data, cache
 
 HERE = Path(__file__).parent
 

@@ -1,14 +1,14 @@
 """Ratios that the runner promises, all measured in this one run.
 
-python benchmarks/runner.py
+python -m benchmarks.runner
 """
 
 import sys
 
 import numpy as np
-from timing import fastest, promise_kept
 
 import wane
+from benchmarks.timing import fastest, promise_kept
 from wane.run import LinearSums, descend, links, seeded_generator_voids_privacy
 
 

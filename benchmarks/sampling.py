@@ -1,7 +1,7 @@
 """What sampling promises: the speed of many chains, and a private posterior on real data.
 
-    python benchmarks/sampling.py            ratios, measured in this one run, on one thread
-    python benchmarks/sampling.py adult      accuracy on Adult beside `wane fit` and the exact,
+    python -m benchmarks.sampling            ratios, measured in this one run, on one thread
+    python -m benchmarks.sampling adult      accuracy on Adult beside `wane fit` and the exact,
                                              non-private posterior (several minutes)
 
 The first prints one line per promise: what, the ratio, the limit, and whether it holds.
@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 from scipy.special import expit
-from timing import fastest, promise_kept
 
+from benchmarks.timing import fastest, promise_kept
 from wane.run import descend, seeded_generator_voids_privacy
 from wane.run.links import Logistic
 from wane.sampling import OverdampedRun, linear_posterior

@@ -1,6 +1,6 @@
 """What distance certificates promise: long chains cost no more than short ones, plans take seconds.
 
-    python benchmarks/sampling_distance.py
+    python -m benchmarks.sampling_distance
 
 One line per promise: what, the measured number, the limit, and whether it holds.
 """
@@ -8,8 +8,7 @@ One line per promise: what, the measured number, the limit, and whether it holds
 import sys
 import time
 
-from timing import fastest, promise_kept
-
+from benchmarks.timing import fastest, promise_kept
 from wane.sampling.chain import NormalStart, Overdamped, Target
 from wane.sampling.distance import Direction, Friction, certify_distance, plan_sampling
 

@@ -1,6 +1,6 @@
 """Peak memory and time of a fit to a Parquet table that is never in memory as a whole.
 
-python benchmarks/scale.py --rows 10000000 --folder .
+python -m benchmarks.scale --rows 10000000 --folder .
 
 Writes a synthetic table by row groups, fits it in a process of its own, and prints one line of
 JSON.  `--workers 2` fits it on a local Dask cluster instead, each step reading row groups again;

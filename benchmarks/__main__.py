@@ -1,0 +1,45 @@
+"""Measure wane against its peers and write every table and plot of docs/benchmarks.
+
+    python -m benchmarks                    # all sections, under 40 minutes on two cores
+    python -m benchmarks --quick            # a small version of each, under 5 minutes, in build/
+    python -m benchmarks tightness start-up # only these
+
+Peers run in environments of their own, made on first use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from benchmarks.report import write
+from benchmarks.suite import SECTIONS
+
+ROOT = Path(__file__).parent.parent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__.splitlines()[0]
+    )
+    names = [section.name for section in SECTIONS]
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(names))
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--out", type=Path, help="folder to write into")
+    asked = parser.parse_args()
+    if unknown := set(asked.sections) - set(names):
+        parser.error(f"unknown section {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+    folder = asked.out or (ROOT / "build/benchmarks" if asked.quick else ROOT / "docs/benchmarks")
+    start = time.monotonic()
+    for section in SECTIONS:
+        if asked.sections and section.name not in asked.sections:
+            continue
+        command = f"python -m benchmarks {section.name}{' --quick' if asked.quick else ''}"
+        print(f"[{time.monotonic() - start:6.0f} s] {section.name}", flush=True)
+        write(section.run(asked.quick), folder, command)
+    print(f"[{time.monotonic() - start:6.0f} s] written to {folder}")
+
+
+if __name__ == "__main__":
+    main()
