@@ -56,7 +56,8 @@ def stamp(command: str) -> str:
     """Say by what command, where, when and with which versions a page was made."""
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in OURS)
     return (
-        f"Made by `{command}` on {date.today().isoformat()}: {processor()}, {os.cpu_count()} cores, "
+        f"Made by `{command}` on {date.today().isoformat()}: {processor()}, "
+        f"{os.cpu_count()} cores, "
         f"Python {platform.python_version()}, {versions}."
     )
 
