@@ -6,13 +6,19 @@ that is never stored beside it, in a file that only its owner may read.  A run t
 again continues bit for bit as if it had never stopped, and its end deletes the file.
 
 **What must hold.**  A checkpoint is taken up on the same records only.  The same noise on two data
-sets would show their difference, so the file carries, sealed, the sum of gradients at a fixed
-point, and records whose sum differs are refused.  Keep no copies of the file.
+sets would show their difference, so the file carries, sealed, a keyed hash of the records, and
+others are refused.  Sums that have no `fingerprint` are compared by gradients at two points, which
+may miss a change that shows in neither.  Keep no copies of the file.
+
+**One run, one spend.**  The file also holds the run's name, drawn at random when the run began.  It
+is on the disk before the run is accounted for, and that before any noise; so a run that is taken up
+again is accounted for under the name it had, and comes to the one end it would have come to.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import os
 import secrets
@@ -20,6 +26,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +44,8 @@ MAGIC = b"wane-checkpoint-1\n"
 KEY_BYTES, NONCE_BYTES, HASH_BYTES = 32, 12, 32
 HEADER_BYTES = len(MAGIC) + HASH_BYTES
 OWNER_ONLY = 0o600
+PROBED_PARTS = 32
+"""Records without a fingerprint are compared by so many sums of consecutive ones."""
 
 
 def new_checkpoint_key() -> bytes:
@@ -52,11 +61,16 @@ class Checkpoint:
         path: the file; a run that finds one of its own there continues it.
         key: 32 bytes, as `new_checkpoint_key` makes them.
         every: number of steps between two savings.
+        context: public words about the run beside its description; a run with others is refused.
+        begun: told the run's name when it is on the disk, before any noise; what it raises ends a
+            run, and one that had not begun before leaves no file.
     """
 
     path: str | Path
     key: bytes = field(repr=False)
     every: int = 1000
+    context: str = field(default="", repr=False)
+    begun: Callable[[str], None] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check.whole("every", self.every, least=1)
@@ -69,6 +83,12 @@ class Checkpoint:
 
     def __reduce__(self) -> Any:
         raise TypeError("a checkpoint is never pickled: it holds its key.")
+
+    def __copy__(self) -> Checkpoint:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Checkpoint:
+        return self  # scikit-learn copies what an estimator is given
 
 
 class Keeper:
@@ -86,12 +106,15 @@ class Keeper:
         self._path = Path(checkpoint.path)
         self._every = checkpoint.every
         self._cipher = _cipher(checkpoint.key)
-        self._header = MAGIC + _fingerprint(run_to_fields(run), start)
+        self._begun = checkpoint.begun
+        self._header = MAGIC + _fingerprint(run_to_fields(run), start, checkpoint.context)
         self._generator = generator
-        self._probe = _probe(self._header, start.shape, run.records, sums)
+        self._records = _records_of(sums, checkpoint.key, self._header, start.shape, run.records)
         self._found = self._read()
         self._first: Mapping[str, Any] = generator.bit_generator.state
+        self._name = secrets.token_hex(16)
         if self._found is not None:
+            self._name = str(self._found["name"])
             self._first = _state_in(str(self._found["first"]))
             self._set_generator(self._first)
 
@@ -102,7 +125,13 @@ class Keeper:
         """
         if self._found is None:
             self._write(start, [], 0, 0)
+            try:
+                self._tell()
+            except BaseException:
+                self.finish()  # nothing was drawn
+                raise
             return start, [], 0, 0
+        self._tell()
         found, self._found = self._found, None
         self._set_generator(_state_in(str(found["now"])))
         return found["iterate"], list(found["released"]), int(found["done"]), int(found["used"])
@@ -128,6 +157,10 @@ class Keeper:
                 stacklevel=3,
             )
 
+    def _tell(self) -> None:
+        if self._begun is not None:
+            self._begun(self._name)
+
     @property
     def _part(self) -> Path:
         return self._path.with_name(self._path.name + ".part")
@@ -151,7 +184,8 @@ class Keeper:
             used=used,
             first=_state_out(self._first),
             now=_state_out(self._generator.bit_generator.state),
-            probe=self._probe,
+            records=self._records,
+            name=self._name,
         )
         nonce = secrets.token_bytes(NONCE_BYTES)
         sealed = nonce + self._cipher.encrypt(nonce, plain.getvalue(), self._header)
@@ -179,7 +213,7 @@ class Keeper:
                 "another's; delete it to begin anew."
             )
         found = self._unsealed(raw[HEADER_BYTES:])
-        if not np.array_equal(found["probe"], self._probe):
+        if found["records"].tobytes() != self._records.tobytes():
             raise InvalidDescription(
                 f"checkpoint {self._path!s:.120} must be taken up on the records it began with, "
                 "got others; delete it to begin anew, and count the first run as spent."
@@ -227,18 +261,29 @@ def _write_whole(part: Path, place: Path, content: bytes) -> None:
         raise
 
 
-def _fingerprint(described: dict[str, Any], start: Array) -> bytes:
-    """SHA-256 of the description and of the start, both of which are public."""
-    text = json.dumps(described, sort_keys=True, separators=(",", ":"), allow_nan=False)
+def _fingerprint(described: dict[str, Any], start: Array, context: str) -> bytes:
+    """SHA-256 of the description, the context and the start, all of which are public."""
+    text = json.dumps([described, context], sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode() + start.tobytes()).digest()
 
 
-def _probe(header: bytes, shape: tuple[int, ...], records: int, sums: Sums) -> Array:
-    """The sum of gradients at a point fixed by the description: differs if the records do."""
-    seed = int.from_bytes(header[-HASH_BYTES:])
-    point = np.random.default_rng(seed).standard_normal(shape)
+def _records_of(
+    sums: Sums, key: bytes, header: bytes, shape: tuple[int, ...], records: int
+) -> NDArray[Any]:
+    """What tells these records from others: their keyed hash, or else gradients at two points."""
+    find: Callable[[bytes], bytes | None] = getattr(sums, "fingerprint", lambda key: None)
+    found = find(key)
+    if found is not None:
+        return np.frombuffer(found, np.uint8)
+    chance = np.random.default_rng(int.from_bytes(hmac.digest(key, header, "sha256")))
+    cuts = np.unique(np.linspace(0, records, PROBED_PARTS + 1).astype(np.intp)).tolist()
     with np.errstate(all="ignore"):
-        return np.asarray(sums(point, slice(0, records)), dtype=np.float64)
+        made = [
+            np.asarray(sums(point, slice(first, last)), dtype=np.float64)
+            for point in (np.zeros(shape), chance.standard_normal(shape))
+            for first, last in pairwise(cuts)
+        ]
+    return np.stack(made)
 
 
 def _state_out(state: Mapping[str, Any]) -> str:

@@ -28,10 +28,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from wane.describe import check
+from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription
 from wane.guarantees import RenyiDP
-from wane.run.grid import to_grid
+from wane.run.grid import FINER, last_noise, release_grid, to_grid
 
 Array = NDArray[np.float64]
 
@@ -64,6 +64,24 @@ class DiscreteGaussian:
                 f"std must be between one spacing and 2^52 of them, got {self.std!r} for "
                 f"{self.spacing!r}."
             )
+
+    @classmethod
+    def on_release(cls, run: NoisyDescent, times: float) -> DiscreteGaussian:
+        """Return the noise for what this run releases, so many times as large as its last noise.
+
+        On the run's own `release_grid`; both come from the description alone.
+        """
+        factor = check.real("release_noise", times, above=0.0)
+        spacing = release_grid(run)
+        if not spacing:
+            raise InvalidDescription("release_noise must be None for a run that adds no noise.")
+        std = factor * last_noise(run)
+        if not spacing <= std <= _EXACT * spacing:
+            raise InvalidDescription(
+                f"release_noise must be between {2.0**-FINER:g} and {2.0**40:g} times the run's "
+                f"last noise, got {factor:g}."
+            )
+        return cls(std, spacing)
 
     def add(self, values: Array) -> Array:
         """Return the values, rounded to the grid, plus noise that nobody can repeat.

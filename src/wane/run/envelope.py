@@ -22,9 +22,10 @@ level, tau) costs O(classes) for each record: the matrix is diagonal with a bord
 length c: the exact gradient of the envelope at the margins  log p + t q.  How far these are from
 the margins that were asked for is computed; the envelope is 1/2-smooth, so the returned residual is
 off by at most half as much.  All records take the same number of Newton steps, enough for ten
-classes at any scale of the margins.  A record whose distance is still above TOLERANCE (1 + |gap|)
-takes more of them, and if that does not help goes through a bracketing solver.  The proof, and what
-the error costs: docs/proofs/envelope.md.
+classes at any scale of the margins; the first ones, in which every digit is still to come, are in
+single precision, where exp and log cost a fraction.  A record whose distance is still above
+TOLERANCE (1 + |gap|) takes many in double precision, and if that does not help goes through a
+bracketing solver.  The proof, and what the error costs: docs/proofs/envelope.md.
 
 Arrays are (classes, records) here, so that sums over classes add long rows.
 """
@@ -41,13 +42,24 @@ from wane.run.softmax import Index
 Array = NDArray[np.float64]
 
 TOLERANCE = 2.0**-38
-NEWTON_STEPS = 8
-MORE_STEPS = 24
+ROUGH_STEPS = 7
+"""In single precision, from the plain softmax."""
+NEWTON_STEPS = 2
+"""In double precision, from there; each doubles the number of digits."""
+MORE_STEPS = 32
 POLISHING_STEPS = 4
 BRACKET_STEPS = 64
 LEVEL_STEPS = 24
+NO_SHARE = -1e30
+"""Margin of a class that takes no part: its share vanishes, and it is still a number."""
 LARGEST_CAP = 1.0
 """A record's cap between 1 and sqrt(2) is taken as 1, where the miss is below 1 whatever r is."""
+
+_LIMITS = {
+    np.float32: (np.float32(1e-30), np.float32(1.0 - 1e-6)),
+    np.float64: (1e-300, 1.0 - 1e-9),
+}
+"""The least pull, and the largest miss, that a step computes with."""
 
 State = tuple[Array, Array, Array]
 """log r, level and pull of every record."""
@@ -65,19 +77,20 @@ def _residuals(margins: Array, labels: Index, bounds: Array) -> Array:
     caps = np.minimum(bounds, LARGEST_CAP)
     active = (miss * np.sqrt(1.0 + _dot(rest, rest)) > caps) & (bounds < softmax.LONGEST)
     active &= bounds > 0.0  # a cap of zero leaves nothing to solve for
-    others[pick] = -1e300  # so far below that it has no share, and still a number
+    others[pick] = NO_SHARE
     level = -np.log(rest.max(axis=0))  # the largest of the others is 0
-    state = _steps(others, gap, caps, (others - level, level, np.zeros_like(gap)), NEWTON_STEPS)
+    state = _rough(others, gap, caps, level)
+    for _ in range(NEWTON_STEPS):
+        state = _step(others, gap, caps, state)
     failed = np.flatnonzero(active & ~_certified(others, gap, caps, state))
     if failed.size:
-        repaired = _repair(others[:, failed], gap[failed], caps[failed], state, failed)
+        repaired = _repair(others[:, failed], gap[failed], caps[failed], level[failed])
         for kept, better in zip(state, repaired, strict=True):
             kept[..., failed] = better
     share = np.exp(state[0])
     share /= share.sum(axis=0)
     bent = caps / np.sqrt(1.0 + _dot(share, share))
-    np.copyto(rest, share, where=active)
-    np.copyto(miss, bent, where=active)
+    rest, miss = np.where(active, share, rest), np.where(active, bent, miss)
     result = softmax.shortened(softmax.assemble(miss, rest, pick), bounds)
     # Margins beyond 1e100 may leave the floats; any short residual is within the stated error
     # there.
@@ -85,15 +98,26 @@ def _residuals(margins: Array, labels: Index, bounds: Array) -> Array:
     return result
 
 
+def _rough(others: Array, gap: Array, caps: Array, level: Array) -> State:
+    """A few digits of the state, in single precision; margins beyond its range give nonsense."""
+    problem = [part.astype(np.float32) for part in (others, gap, caps, level)]
+    logs, level, pull = (part.astype(np.float64) for part in _from_plain(*problem, ROUGH_STEPS))
+    return logs, level, pull
+
+
+def _from_plain(others: Array, gap: Array, caps: Array, level: Array, count: int) -> State:
+    """Newton steps from the plain softmax, which has this level."""
+    return _steps(others, gap, caps, (others - level, level, np.zeros_like(gap)), count)
+
+
 def error(margin_bound: float) -> float:
     """Return how far a residual may be from that of the exact envelope, for margins this long."""
     return 2.0 * TOLERANCE * max(1.0, margin_bound)
 
 
-def _repair(others: Array, gap: Array, caps: Array, state: State, rows: Index) -> State:
-    """More of the same for these records, and bracketing for those that it does not help."""
-    logs, level, pull = (part[..., rows] for part in state)
-    result = _steps(others, gap, caps, (logs, level, pull), MORE_STEPS)
+def _repair(others: Array, gap: Array, caps: Array, level: Array) -> State:
+    """Many steps in double precision, and bracketing for records that they do not help."""
+    result = _from_plain(others, gap, caps, level, MORE_STEPS)
     left = np.flatnonzero(~_certified(others, gap, caps, result))
     if left.size:
         problem = (others[:, left], gap[left], caps[left])
@@ -108,8 +132,10 @@ def _certified(others: Array, gap: Array, caps: Array, state: State) -> NDArray[
 
 
 def _steps(others: Array, gap: Array, caps: Array, state: State, count: int) -> State:
+    """Newton steps, each cut from above, for a start that may be far away."""
     for _ in range(count):
-        state = _step(others, gap, caps, state)
+        logs, level, pull = _step(others, gap, caps, state)
+        state = np.minimum(logs, _ceiling(others - level, np.log(pull)), out=logs), level, pull
     return state
 
 
@@ -125,7 +151,8 @@ def _step(others: Array, gap: Array, caps: Array, state: State) -> State:
     squared = weight * share
     a0, a1, a2 = weight.sum(axis=0), squared.sum(axis=0), _dot(squared, share)
     height = 1.0 + _dot(share, share)
-    miss = np.minimum(caps / np.sqrt(height), 1.0 - 1e-9)
+    least, nearly_one = _LIMITS[share.dtype.type]
+    miss = np.minimum(caps / np.sqrt(height), nearly_one)
     slope = 1.0 / (height * (1.0 - miss))
     first = share.sum(axis=0) - 1.0 + _dot(weight, off)
     second = _label_gap(miss, level, pull, gap) + slope * _dot(squared, off)
@@ -138,8 +165,7 @@ def _step(others: Array, gap: Array, caps: Array, state: State) -> State:
     off -= share
     off /= pulled
     off += logs
-    level, pull = level + up, np.maximum(pull + more, 1e-300)
-    return np.minimum(off, _ceiling(others - level, np.log(pull)), out=off), level, pull
+    return off, level + up, np.maximum(pull + more, least)
 
 
 def _ceiling(height: Array, log_pull: Array) -> Array:
@@ -152,7 +178,7 @@ def _ceiling(height: Array, log_pull: Array) -> Array:
     np.maximum(y, 1.0, out=y)
     np.log(y, out=y)
     y -= log_pull
-    return np.minimum(y, height, out=y, where=height < 1.0 - log_pull)
+    return np.minimum(y, height, out=y)
 
 
 def _distance(others: Array, gap: Array, caps: Array, state: State) -> Array:

@@ -30,14 +30,20 @@ FINER = 10
 _SMALLEST = -1074
 
 
-def release_grid(run: NoisyDescent) -> float:
-    """Return the spacing for what this run releases; 0 if no step adds noise."""
+def last_noise(run: NoisyDescent) -> float:
+    """Return the deviation of the last noise that a step of this run adds; 0 if none adds any."""
     with np.errstate(all="ignore"):
         stds = run.plan.step_size * run.gradient_noise_stds
     noisy = stds[(stds > 0.0) & np.isfinite(stds)]
-    if not noisy.size:
+    return float(noisy[-1]) if noisy.size else 0.0
+
+
+def release_grid(run: NoisyDescent) -> float:
+    """Return the spacing for what this run releases; 0 if no step adds noise."""
+    noise = last_noise(run)
+    if not noise:
         return 0.0
-    _, exponent = math.frexp(float(noisy[-1]))  # 2^(exponent - 1) <= the last noise
+    _, exponent = math.frexp(noise)  # 2^(exponent - 1) <= the last noise
     return math.ldexp(1.0, max(exponent - 1 - FINER, _SMALLEST))
 
 

@@ -4,8 +4,9 @@ A record is a row a of features, followed by a constant coordinate if there is a
 target.  Its gradient is s a r(s W^T a)^T with the residual r of a link, where s = min(1, R/|a|)
 brings the record to the declared feature norm R.  Neither the scaled rows nor the gradients are
 ever stored: what is kept is one scale and one cap for each record.  Rows are read in blocks that
-stay in cache, and each block is used for both of its products, so that a step is little more than
-one pass.
+stay in cache.  If rows are short a block is used for both of its products, so that a step is little
+more than one pass; if they are long several blocks share one call of the link, which costs most for
+few rows, and are read again while they are still near.
 
 **A row that holds no record.**  A row with a value that is not finite, of a length above 1e140 or
 below 1e-140, or with a target that means nothing to the link counts as the zero record: its
@@ -43,6 +44,7 @@ about n d 1e-16 |W| R.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -63,6 +65,10 @@ Array = NDArray[np.float64]
 UNIT = 2.0**-53
 BLOCK_BYTES = 2**21
 FEWEST_ROWS = 32
+LINK_ROWS = 1024
+"""A link is asked about so many rows at once, or more."""
+LINK_BYTES = 2**20
+"""Unless their margins take more than this."""
 LANES = 4
 """Parts of a large batch for threads; fixed, so that sums do not depend on the machine."""
 LANE_BYTES = 2**21
@@ -111,6 +117,8 @@ class LinearSums:
         )
         self._targets = _aligned(targets, self.records, link.outputs)
         self._rows = max(FEWEST_ROWS, BLOCK_BYTES // (8 * self._features.shape[1]))
+        wide = LINK_BYTES // (8 * link.outputs)
+        self._group = max(1, min(LINK_ROWS, wide) // self._rows) * self._rows
         self._margin = self._checked_margin(reserve)
         with np.errstate(all="ignore"):
             self._bound_records()
@@ -135,6 +143,14 @@ class LinearSums:
     def objective(self) -> Objective:
         """The constants of the bounded losses, without ridge."""
         return self._objective
+
+    def fingerprint(self, key: bytes) -> bytes:
+        """Return a keyed hash of the records in their order; it says nothing without the key."""
+        made = hashlib.blake2b(key=key, digest_size=32, person=b"wane-records")
+        for kept in (self._features, self._targets):
+            made.update(f"{kept.shape} {kept.dtype}\n".encode())
+            made.update(kept.data)
+        return made.digest()
 
     def rounding(self, parameter_norm: float) -> float:
         """Return how far the sum over all records can be from the exact one, by rounding alone.
@@ -163,8 +179,8 @@ class LinearSums:
         with _one_thread_each():
             if len(lanes) == 1:
                 return self._lane_sum(x, lanes[0])
-            with ThreadPoolExecutor(min(LANES, os.cpu_count() or 1)) as pool:
-                return reduce(np.add, pool.map(lambda lane: self._lane_sum(x, lane), lanes))
+            sums = _workers(os.getpid()).map(lambda lane: self._lane_sum(x, lane), lanes)
+            return reduce(np.add, sums)
 
     @property
     def _terms(self) -> int:
@@ -217,28 +233,19 @@ class LinearSums:
         columns = self._features.shape[1]
         total = np.zeros(self.shape)
         weights = x[:columns]
-        room = np.empty((self._rows, columns))
+        window = _Window(self._features, self._blank, self._rows)
         with np.errstate(all="ignore"):
-            for part in blocks(rows, self._rows):
-                block = self._read(part, room)
-                residuals = self._residuals(block @ weights, x, part)
-                total[:columns] += block.T @ residuals
+            for group in blocks(rows, self._group):
+                parts = tuple(blocks(group, self._rows))
+                margins = [window.read(part) @ weights for part in parts]
+                residuals = self._residuals(_joined(margins), x, group)
                 if self._intercept:
                     total[-1] += self._intercept * residuals.sum(axis=0)
+                ends = np.cumsum([len(margin) for margin in margins])
+                # from the last, which is still in the window
+                for part, margin, end in zip(parts[::-1], margins[::-1], ends[::-1], strict=True):
+                    total[:columns] += window.read(part).T @ residuals[end - len(margin) : end]
         return total
-
-    def _read(self, part: Rows, room: Array) -> Array:
-        """The rows in double precision, in place if they can be, else in `room`."""
-        given = self._features[part]
-        blank = None if self._blank is None else self._blank[part]
-        spoiled = blank is not None and blank.any()
-        if given.dtype == np.float64 and not spoiled:
-            return given
-        block = room[: len(given)]
-        np.copyto(block, given)
-        if spoiled:
-            block[blank] = 0.0
-        return block
 
     def _residuals(self, margins: Array, x: Array, part: Rows) -> Array:
         """The link's residuals at the scaled margins, scaled once more for the product to come."""
@@ -251,6 +258,38 @@ class LinearSums:
         residuals = self._link.residuals(margins, self._targets[part], self._caps[part])
         residuals *= factors
         return residuals
+
+
+class _Window:
+    """One block of rows in double precision: in place if they can be, else copied."""
+
+    def __init__(self, features: NDArray[Any], blank: NDArray[np.bool_] | None, rows: int) -> None:
+        self._features, self._blank = features, blank
+        self._room = np.empty((rows, features.shape[1]))
+        self._part: Rows | None = None
+        self._block = self._room
+
+    def read(self, part: Rows) -> Array:
+        """Return these rows; the same ones twice in a row are read once."""
+        if part is not self._part:
+            self._part, self._block = part, self._copied(part)
+        return self._block
+
+    def _copied(self, part: Rows) -> Array:
+        given = self._features[part]
+        blank = None if self._blank is None else self._blank[part]
+        spoiled = blank is not None and blank.any()
+        if given.dtype == np.float64 and not spoiled:
+            return given
+        block = self._room[: len(given)]
+        np.copyto(block, given)
+        if spoiled:
+            block[blank] = 0.0
+        return block
+
+
+def _joined(parts: list[Array]) -> Array:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _matrix(features: NDArray[Any]) -> NDArray[Any]:
@@ -270,6 +309,12 @@ def _aligned(targets: NDArray[Any], records: int, outputs: int) -> Array:
             f"targets must be one for each of the {records} records, got shape {given.shape}."
         )
     return given.reshape(records) if outputs == 1 else given
+
+
+@cache
+def _workers(process: int) -> ThreadPoolExecutor:
+    """The threads of this process; a process that was forked from it makes its own."""
+    return ThreadPoolExecutor(min(LANES, os.cpu_count() or 1))
 
 
 def _one_thread_each() -> AbstractContextManager[Any]:
