@@ -13,6 +13,7 @@ import argparse
 import time
 from pathlib import Path
 
+from benchmarks import index, not_ahead
 from benchmarks.report import write
 from benchmarks.suite import SECTIONS
 
@@ -38,6 +39,8 @@ def main() -> None:
         command = f"python -m benchmarks {section.name}{' --quick' if asked.quick else ''}"
         print(f"[{time.monotonic() - start:6.0f} s] {section.name}", flush=True)
         write(section.run(asked.quick), folder, command)
+    not_ahead.write(folder)
+    index.write(folder)
     print(f"[{time.monotonic() - start:6.0f} s] written to {folder}")
 
 

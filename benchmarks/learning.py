@@ -1,314 +1,126 @@
-"""Accuracy against epsilon, and time per epoch, beside Opacus and diffprivlib.
-
-    python -m benchmarks.learning                       # everything; hours, mostly the peers
-    python -m benchmarks.learning --methods wane --data digits
-    python -m benchmarks.learning --quick               # small data, two seeds, wane alone
-    python -m benchmarks.learning --times               # seconds per epoch, and the ratios
-    python -m benchmarks.learning --plateau             # 100 times more steps
-    python -m benchmarks.learning --table               # only rewrite the page
-
-wane runs with its default arguments; every data set brings its constant column where it needs one,
-so no intercept is added.  Rows are kept in docs/benchmarks/learning.csv, and what is there is not
-run again unless --again is given.
-"""
+"""Accuracy against epsilon and time of an epoch, beside Opacus and diffprivlib."""
 
 from __future__ import annotations
 
-import argparse
-import csv
-import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import astuple, dataclass, fields, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import astuple, fields
+from statistics import fmean, pstdev
 
-import numpy as np
+from matplotlib.axes import Axes
 
-import wane
-from benchmarks import learning_page
-from benchmarks.datasets import LOADERS, Data
-from benchmarks.peers import DIFFPRIVLIB, OPACUS, OPACUS_SETTINGS, STRENGTHS
-from wane.certify import certify, composition_of
-from wane.learn import PrivateLogisticRegression
-from wane.learn.plan import Problem, plan
-from wane.run import descend, seeded_generator_voids_privacy
-from wane.run.linear import LinearSums
-from wane.run.links import Link, Logistic, Softmax, SoftmaxClamp, SoftmaxEnvelope
+from benchmarks.environments import DIFFPRIVLIB, OPACUS
+from benchmarks.learning_fits import Fit, fits
+from benchmarks.learning_times import EPOCH_COLUMNS, PLATEAU_COLUMNS, epochs, plateau
+from benchmarks.report import Cell, Page, Plot, Table
 
-DELTA = 1e-5
-EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
-OUT = Path(__file__).parent.parent / "docs" / "benchmarks"
-TABLE = OUT / "learning.csv"
+SLACK = 0.005
+"""What wane may be behind Opacus, which was tuned on the test rows."""
+WITHOUT_PRIVACY = {"breast cancer": 0.972, "digits": 0.978, "adult": 0.850, "mnist": 0.928}
+SHOWN = {"wane": "wane, defaults", "opacus": "Opacus, tuned on the test data",
+         "diffprivlib": "diffprivlib, best C"}  # fmt: skip
+COLUMNS = ("data", "epsilon", *SHOWN.values(), "wane minus Opacus", "seeds")
 
+WORDS = f"""\
+Linear classifiers, delta = 1e-5, one record made null (zero-out; for Opacus' Poisson batches: added
+or removed). Everyone gets the same rows: columns scaled by public bounds, rows of norm one, the
+same split. wane runs with its default arguments and sees nothing but the training rows. Opacus runs
+with the settings that did best **on the test rows** (see `benchmarks/peers.py`), which no private
+user can do. wane has no settings to tune, but the constants of its planner were chosen, and changed
+several times, with the test accuracy on these four sets in view, so its entries are flattered too;
+[other sets](held-apart.md) were kept apart. Its one argument that is not the default is
+`fit_intercept=False`, since every set brings its constant column where it needs one. diffprivlib
+promises pure epsilon. Peers: {OPACUS.versions()}; {DIFFPRIVLIB.versions()}.
+"""
 
-@dataclass(frozen=True)
-class Row:
-    """One fit."""
+TRIED = """\
+Breast cancer, all rows at every step, a ridge that forgets before the planned run would stop, and
+noise of the same size throughout. The last steps get the very same noise in all three, so that the
+accuracies differ by what the earlier steps did, and not by chance. Beside it, what an accountant of
+every iterate would charge.
 
-    data: str
-    method: str
-    epsilon: float
-    seed: int
-    accuracy: float
-    seconds: float
-
-
-def wane_rows(data: Data, epsilons: Iterable[float], seeds: Iterable[int]) -> Iterator[Row]:
-    for epsilon in epsilons:
-        for seed in seeds:
-            start = time.process_time()
-            model = PrivateLogisticRegression(
-                epsilon=epsilon,
-                delta=DELTA,
-                classes=list(range(data.classes)),
-                fit_intercept=False,
-                seed_voids_privacy=seed,
-            ).fit(data.train_features, data.train_labels)
-            seconds = time.process_time() - start
-            found = model.score(data.test_features, data.test_labels)
-            yield Row(data.name, "wane", epsilon, seed, found, seconds)
+What was tried for the accuracies above: at equal privacy the noise of the last iterate is the same
+for full batches, Poisson batches and batches in a fixed order with a cool-down, so the settings
+decide. On breast cancer, digits and wine these made no difference beyond chance, or were worse:
+averaging the second half of the iterates (all of which are then released), step sizes that fall to
+zero, a ridge at its plateau instead of stopping in time (its noise is twice as large in curved
+directions), residual bounds between 0.05 and 0.3. On MNIST and Adult, Poisson batches with steps
+ten times longer than the nonexpansive limit, emulated with the noise of composition, reach the same
+accuracy in fewer steps, and overshoot when they are a little longer still; the plan keeps the
+certified limit. With 143 test rows, breast cancer has a standard error of about one per cent over
+five seeds; differences below that mean nothing."""
 
 
-def opacus_rows(data: Data, epsilons: Iterable[float], seeds: Iterable[int]) -> Iterator[Row]:
-    settings = [
-        {"seed": seed, "epsilon": epsilon, **OPACUS_SETTINGS[data.name][epsilon]}
-        for seed in seeds
-        for epsilon in epsilons
+def page(quick: bool) -> Page:
+    """Time first, while nothing else runs, then fit everything."""
+    times, steps = epochs(quick), plateau(quick)
+    found, missing = fits(quick)
+    note = "Per cent of the test rows: mean and deviation over the seeds. **behind**: by more than "
+    note += f"{100 * SLACK:g} points. Without privacy: "
+    note += ", ".join(f"{name} {100 * best:.1f}" for name, best in WITHOUT_PRIVACY.items()) + "."
+    tables = (
+        Table("learning-summary", "Accuracy", COLUMNS, list(summary(found)), note),
+        Table(
+            "learning",
+            "Every fit",
+            tuple(field.name for field in fields(Fit)),
+            [astuple(fit) for fit in found],
+            "\n".join(missing),
+            linked_only=True,
+        ),
+        Table(
+            "learning-times",
+            "Seconds per epoch",
+            EPOCH_COLUMNS,
+            times,
+            "Processor seconds, medians of rounds in which both take turns; Opacus on one thread.",
+        ),
+        Table("learning-plateau", "A hundred times more steps", PLATEAU_COLUMNS, steps, TRIED),
+    )
+    plots = tuple(accuracy_plot(name, found) for name in WITHOUT_PRIVACY if _of(found, data=name))
+    return Page("learning", "Learning: accuracy and time beside the peers", WORDS, tables, plots)
+
+
+def _of(found: list[Fit], **wanted: object) -> list[float]:
+    return [
+        fit.accuracy
+        for fit in found
+        if all(getattr(fit, name) == value for name, value in wanted.items())
     ]
-    for line in OPACUS.run(data, settings):
-        seconds = line["seconds"] * line["epochs"]
-        yield Row(data.name, "opacus", line["epsilon"], line["seed"], line["accuracy"], seconds)
 
 
-def diffprivlib_rows(data: Data, epsilons: Iterable[float], seeds: Iterable[int]) -> Iterator[Row]:
-    """The best of a few strengths for each epsilon, by the mean over the seeds."""
-    strengths = STRENGTHS.get(data.name, (1.0,))
-    settings = [
-        {"seed": seed, "epsilon": epsilon, "C": C}
-        for epsilon in epsilons
-        for C in strengths
-        for seed in seeds
-    ]
-    found: dict[tuple[float, float], list[dict[str, Any]]] = {}
-    for line in DIFFPRIVLIB.run(data, settings):
-        found.setdefault((line["epsilon"], line["C"]), []).append(line)
-    for epsilon in epsilons:
-        best = max(
-            (found[epsilon, C] for C in strengths),
-            key=lambda q: np.mean([v["accuracy"] for v in q]),
-        )
-        for line in best:
-            yield Row(
-                data.name, "diffprivlib", epsilon, line["seed"], line["accuracy"], line["seconds"]
-            )
+def summary(found: list[Fit]) -> Iterator[list[Cell]]:
+    """One row for each data set and epsilon."""
+    for name in WITHOUT_PRIVACY:
+        for epsilon in sorted({fit.epsilon for fit in found if fit.data == name}):
+            cells = {m: _of(found, data=name, method=m, epsilon=epsilon) for m in SHOWN}
+            shown = [
+                f"{100 * fmean(cell):.2f} ± {100 * pstdev(cell):.2f}" if cell else None
+                for cell in cells.values()
+            ]
+            yield [name, epsilon, *shown, _apart(cells), len(cells["wane"])]
 
 
-SOFTMAXES: dict[str, Link] = {
-    "softmax": Softmax(10),
-    "clamped softmax": SoftmaxClamp(10),
-    "envelope (default)": SoftmaxEnvelope(10),
-}
-METHODS = {"wane": wane_rows, "opacus": opacus_rows, "diffprivlib": diffprivlib_rows}
+def _apart(cells: dict[str, list[float]]) -> str | None:
+    if not cells["wane"] or not cells["opacus"]:
+        return None
+    apart = fmean(cells["wane"]) - fmean(cells["opacus"])
+    return f"{100 * apart:+.2f}" + ("" if apart >= -SLACK else " **behind**")
 
 
-def stored() -> list[Row]:
-    if not TABLE.exists():
-        return []
-    with TABLE.open(newline="") as file:
-        return [
-            Row(r["data"], r["method"], *(float(r["epsilon"]), int(r["seed"])),
-                float(r["accuracy"]), float(r["seconds"]))
-            for r in csv.DictReader(file)
-        ]  # fmt: skip
+def accuracy_plot(data: str, found: list[Fit]) -> Plot:
+    def draw(axes: Axes) -> None:
+        for method, label in SHOWN.items():
+            epsilons = sorted({fit.epsilon for fit in found if fit.data == data})
+            means = [
+                (e, 100 * fmean(cell))
+                for e in epsilons
+                if (cell := _of(found, data=data, method=method, epsilon=e))
+            ]
+            if means:
+                axes.plot(*zip(*means, strict=True), marker="o", label=label)
+        axes.axhline(100 * WITHOUT_PRIVACY[data], color="0.6", linestyle=":", label="no privacy")
+        axes.set(title=data, xlabel="epsilon", xscale="log", ylabel="test accuracy, per cent")
+        axes.legend(fontsize=8)
 
-
-def store(rows: Iterable[Row]) -> None:
-    OUT.mkdir(parents=True, exist_ok=True)
-    ordered = sorted(set(rows), key=lambda r: (r.data, r.method, r.epsilon, r.seed))
-    with TABLE.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([f.name for f in fields(Row)])
-        writer.writerows(
-            (*astuple(r)[:4], f"{r.accuracy:.6f}", f"{r.seconds:.3f}") for r in ordered
-        )
-
-
-def fill(names: list[str], methods: list[str], seeds: int, *, again: bool) -> None:
-    """Run what is missing, and store it as it comes."""
-    for name in names:
-        data = LOADERS[name]()
-        for method in methods:
-            for epsilon in EPSILONS:
-                key = (data.name, method, epsilon)
-                rows = stored()
-                known = {r.seed for r in rows if (r.data, r.method, r.epsilon) == key}
-                missing = [s for s in range(seeds) if again or s not in known]
-                if not missing:
-                    continue
-                made = list(METHODS[method](data, (epsilon,), missing))
-                kept = [
-                    r
-                    for r in stored()
-                    if (r.data, r.method, r.epsilon) != key or r.seed not in missing
-                ]
-                store(kept + made)
-                mean = np.mean([r.accuracy for r in made])
-                print(f"{name:14s} {method:12s} epsilon {epsilon:<4g} {mean:.4f}", flush=True)
-
-
-def quick() -> None:
-    for name in ("breast cancer", "digits"):
-        data = LOADERS[name]()
-        for epsilon in (1.0, 8.0):
-            found = [r.accuracy for r in wane_rows(data, (epsilon,), range(2))]
-            print(f"{name:14s} epsilon {epsilon:<4g} {np.mean(found):.4f}")
-
-
-def epoch_seconds(features: Any, targets: Any, link: Link, batch: int) -> float:
-    """Processor seconds that wane's runner takes for one epoch of cyclic batches."""
-    n = len(features)
-    run = plan(
-        Problem(link=link, records=n, features=features.shape[1], feature_norm=1.0),
-        epsilon=1.0,
-        delta=DELTA,
-        adjacency=wane.Adjacency.ZERO_OUT,
-        batches=wane.Cyclic(batch),
-        steps=-(-n // batch),
-        cool_down=0,
-    )
-    sums = LinearSums(
-        features,
-        targets,
-        link,
-        feature_norm=1.0,
-        gradient_bound=run.objective.gradient_bound,
-    )
-    generator = seeded_generator_voids_privacy(0)
-    return least_processor_time(lambda: descend(run, sums, generator=generator))
-
-
-def least_processor_time(work: Callable[[], object], repeats: int = 5) -> float:
-    """Processor seconds, as for Opacus: other work on the machine does not count."""
-    found = []
-    for _ in range(repeats):
-        start = time.process_time()
-        work()
-        found.append(time.process_time() - start)
-    return min(found)
-
-
-def synthetic(n: int, d: int) -> Data:
-    generator = np.random.default_rng(0)
-    x = generator.standard_normal((n, d)).astype(np.float32)
-    x /= np.linalg.norm(x, axis=1, keepdims=True)
-    y = (x @ generator.standard_normal(d) > 0).astype(np.intp)
-    return Data("synthetic", x, y, x[:100], y[:100])
-
-
-def times() -> list[dict[str, Any]]:
-    """Both promises about time, each measured against Opacus in this one run, on one thread."""
-    rows = []
-    for data, batch, mode, limit, links in (
-        (synthetic(160_000, 50), 1000, "hooks", 20.0, {"logistic": Logistic()}),
-        (LOADERS["mnist"](), 2000, "ghost", 7.0, SOFTMAXES),
-    ):
-        setting = {
-            "seed": 0, "epsilon": 1.0, "batch": batch, "epochs": 1, "learning_rate": 1.0,
-            "clip": 0.3, "mode": mode,
-        }  # fmt: skip
-        theirs = min(line["seconds"] for line in OPACUS.run(data, [setting] * 2))
-        targets = 2.0 * data.train_labels - 1.0 if data.classes == 2 else data.train_labels
-        features = data.train_features.astype(np.float32)
-        for name, link in links.items():
-            ours = epoch_seconds(features, targets, link, batch)
-            rows.append({
-                "data": f"{data.name}, {name}", "rows": len(features),
-                "columns": features.shape[1], "batch": batch, "mode": mode, "wane": ours,
-                "opacus": theirs, "limit": limit,
-            })  # fmt: skip
-            print(f"{rows[-1]['data']}: wane {ours:.4f} s, Opacus {theirs:.3f} s")
-    return rows
-
-
-class SameEnding:
-    """Noise counted from the end: the last steps get the same, however many came before."""
-
-    BLOCK = 1000
-
-    def __init__(self, seed: int, steps: int) -> None:
-        self.seed, self.left, self.block = seed, steps, -1
-        self.noise = np.empty(0)
-
-    def standard_normal(self, shape: tuple[int, ...]) -> Any:
-        self.left -= 1
-        block, place = divmod(self.left, self.BLOCK)
-        if block != self.block:
-            generator = np.random.default_rng([self.seed, block])
-            self.block, self.noise = block, generator.standard_normal((self.BLOCK, *shape))
-        return self.noise[place]
-
-
-def plateau(seeds: int = 5) -> list[dict[str, Any]]:
-    """The same noise for 1, 10 and 100 times the steps: what it costs, and what it does."""
-    data = LOADERS["breast cancer"]()
-    n, d = data.train_features.shape
-    problem = Problem(link=Logistic(), records=n, features=d, feature_norm=1.0)
-    target = {"epsilon": 1.0, "delta": DELTA, "adjacency": wane.Adjacency.ZERO_OUT}
-    free = plan(problem, **target)
-    assert free.steps is not None and free.step_size is not None
-    ridge = 2.0 / (free.steps * free.step_size)  # forgets before the planned run would stop
-    base = plan(
-        problem,
-        **target,
-        ridge=ridge,
-        step_size=0.9 * free.step_size,
-        steps=round(3.5 * free.steps),
-        batches=wane.FullBatch(),
-    )
-    assert base.steps is not None
-    rows = []
-    for factor in (1, 10, 100):
-        run = replace(base, steps=factor * base.steps)
-        sums = LinearSums(
-            data.train_features,
-            2.0 * data.train_labels - 1.0,
-            Logistic(),
-            feature_norm=1.0,
-            gradient_bound=run.objective.gradient_bound,
-        )
-        found = []
-        for seed in range(seeds):
-            w = descend(run, sums, generator=SameEnding(seed, run.steps))
-            found.append(np.mean((data.test_features @ w > 0) == data.test_labels))
-        rows.append({
-            "steps": run.steps, "last": certify(run).epsilon(DELTA),
-            "composition": composition_of(run).epsilon(DELTA),
-            "accuracy": float(np.mean(found)),
-        })  # fmt: skip
-        print(rows[-1])
-    return rows
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", nargs="*", default=list(LOADERS), choices=list(LOADERS))
-    parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=list(METHODS))
-    parser.add_argument("--seeds", type=int, default=5)
-    for flag in ("quick", "times", "plateau", "table", "again"):
-        parser.add_argument(f"--{flag}", action="store_true")
-    asked = parser.parse_args()
-    warnings.filterwarnings("ignore", category=UserWarning)
-    if asked.quick:
-        return quick()
-    if asked.times:
-        learning_page.keep(OUT, "times", times())
-    elif asked.plateau:
-        learning_page.keep(OUT, "plateau", plateau())
-    elif not asked.table:
-        fill(asked.data, asked.methods, asked.seeds, again=asked.again)
-    return learning_page.write(OUT, stored())
-
-
-if __name__ == "__main__":
-    main()
+    name = f"learning-{data.replace(' ', '-')}"
+    return Plot(name, f"accuracy against epsilon on {data}", draw)

@@ -1,4 +1,4 @@
-"""Peers at pinned versions, each in an environment of its own under the cache.
+"""Peers that fit models, and the settings they get.
 
 Opacus' settings were tuned on the TEST data, which is not private and flatters it: a grid over
 batch size, epochs, learning rate and clipping, run with a NumPy emulation of the same algorithm
@@ -11,8 +11,6 @@ as well.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,32 +19,20 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.datasets import Data, cache
-
-HERE = Path(__file__).parent
+from benchmarks import environments
+from benchmarks.datasets import Data
+from benchmarks.environments import Environment
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A script and the pinned packages it runs on."""
+    """A script that fits models, and the environment it runs in."""
 
-    name: str
+    environment: Environment
     script: str
-    packages: tuple[str, ...]
-
-    def python(self) -> Path:
-        """Return the interpreter of the peer's environment, made on first use."""
-        folder = cache() / "environments" / self.name
-        if not (folder / "ready").exists():
-            subprocess.run((sys.executable, "-m", "venv", str(folder)), check=True)
-            pip = (str(folder / "bin" / "pip"), "install", "-q")
-            subprocess.run((*pip, *self.packages), check=True)
-            (folder / "ready").touch()
-        return folder / "bin" / "python"
 
     def run(self, data: Data, settings: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Yield what the script says of each setting."""
-        python = self.python()
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             np.savez(
@@ -57,21 +43,11 @@ class Peer:
                 test_labels=data.test_labels,
             )
             (folder / "settings.json").write_text(json.dumps(settings))
-            command = (str(python), str(HERE / self.script), "data.npz", "settings.json")
-            with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as job:
-                assert job.stdout is not None
-                for line in job.stdout:
-                    yield json.loads(line)
-            if job.returncode:
-                raise SystemExit(f"{self.name} failed")
+            yield from self.environment.lines(self.script, "data.npz", "settings.json", cwd=folder)
 
 
-OPACUS = Peer(
-    "opacus", "peer_opacus.py", ("torch==2.13.0", "opacus==1.6.0", "numpy", "scikit-learn==1.7.2")
-)
-DIFFPRIVLIB = Peer(
-    "diffprivlib", "peer_diffprivlib.py", ("diffprivlib==0.6.6", "scikit-learn==1.7.2")
-)
+OPACUS = Peer(environments.OPACUS, "peer_opacus.py")
+DIFFPRIVLIB = Peer(environments.DIFFPRIVLIB, "peer_diffprivlib.py")
 
 
 def _opacus(batch: int, epochs: int, rate: float, clip: float, mode: str = "hooks") -> dict:

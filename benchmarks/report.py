@@ -22,7 +22,10 @@ OURS = ("wane", "numpy", "scipy")
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under named columns, kept whole as CSV; the page shows ``shown`` columns or all."""
+    """Rows under named columns, kept whole as CSV; the page shows ``shown`` columns or all.
+
+    A table too long to read is ``linked_only``: the page names the file and shows no row.
+    """
 
     name: str
     title: str
@@ -30,6 +33,7 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     note: str = ""
     shown: tuple[str, ...] = ()
+    linked_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,10 +75,10 @@ def processor() -> str:
 
 
 def shown(value: Cell) -> str:
-    """Four digits for a number, a dash for nothing."""
-    if value is None:
+    """Four digits for a number, a dash for nothing; a bar would end the cell."""
+    if value is None or value == "":
         return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value).replace("|", "\\|")
 
 
 def markdown(table: Table) -> str:
@@ -88,7 +92,7 @@ def markdown(table: Table) -> str:
     words = [
         f"## {table.title}",
         table.note,
-        "\n".join(lines),
+        "" if table.linked_only else "\n".join(lines),
         f"[{table.name}.csv]({table.name}.csv)",
     ]
     return "\n\n".join(word for word in words if word)
