@@ -1,8 +1,8 @@
 """Data that no constant of the planner was chosen on: wane as it comes beside a tuned Opacus.
 
 The planner's constants were frozen before these sets were fitted for the first time, and are not
-to be changed in view of them.  Opacus gets a grid, and the setting that did best on the TEST rows,
-by the mean over the same seeds, is shown; that flatters it.
+to be changed in view of them.  Opacus gets a grid, and the setting that did best on the TEST rows
+is shown; that flatters it.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ def trials(quick: bool) -> tuple[Trial, ...]:
         return (replace(small, batches=small.batches[:1], rates=small.rates[-1:]),)
     return (
         small,
-        Trial(first(census(), 20_000, 20_000), ((512, 5),), (10.0, 30.0, 100.0)),
-        Trial(first(fashion(), 10_000, 10_000), ((1000, 10),), (10.0, 30.0, 100.0), "ghost"),
+        Trial(first(census(), 20_000, 20_000), ((512, 5), (512, 20)), (10.0, 30.0, 100.0)),
+        Trial(first(fashion(), 10_000, 10_000), ((1000, 10), (1000, 40)), (30.0, 100.0), "ghost"),
     )
 
 
-def ours(data: Data, epsilon: float, *, fit_intercept: bool) -> list[float]:
+def ours(data: Data, epsilon: float) -> list[float]:
     """Test accuracies of wane for each seed."""
     found = []
     for seed in SEEDS:
@@ -88,7 +88,7 @@ def ours(data: Data, epsilon: float, *, fit_intercept: bool) -> list[float]:
             epsilon=epsilon,
             delta=DELTA,
             classes=list(range(data.classes)),
-            fit_intercept=fit_intercept,
+            fit_intercept=False,
             seed_voids_privacy=seed,
         ).fit(data.train_features, data.train_labels)
         found.append(float(model.score(data.test_features, data.test_labels)))
@@ -96,20 +96,36 @@ def ours(data: Data, epsilon: float, *, fit_intercept: bool) -> list[float]:
 
 
 def theirs(trial: Trial) -> dict[float, tuple[list[float], str]]:
-    """For each epsilon the accuracies of the setting that did best on the test rows, and it."""
+    """For each epsilon the accuracies of the setting that did best on the test rows, and it.
+
+    The first seed decides which is best; the other seeds then run that one alone.
+    """
     asked = [
-        {"seed": seed, "epsilon": epsilon, **setting}
-        for epsilon, setting, seed in product(EPSILONS, trial.settings(), SEEDS)
+        {"seed": SEEDS[0], "epsilon": epsilon, **setting}
+        for epsilon, setting in product(EPSILONS, trial.settings())
     ]
-    found: dict[float, dict[str, list[float]]] = {}
-    for line in GRID.run(trial.data, asked):
-        words = (
-            f"batch {line['batch']}, {line['epochs']} epochs, rate {line['learning_rate']:g}, "
-            f"clip {line['clip']:g}"
-        )
-        found.setdefault(line["epsilon"], {}).setdefault(words, []).append(line["accuracy"])
-    best = {e: max(by, key=lambda words: fmean(by[words])) for e, by in found.items()}
-    return {e: (found[e][words], words) for e, words in best.items()}
+    lines = list(GRID.run(trial.data, asked))
+    best = {
+        e: max((v for v in lines if v["epsilon"] == e), key=lambda v: v["accuracy"])
+        for e in EPSILONS
+    }
+    again = [
+        {name: line[name] for name in asked[0]} | {"seed": seed}
+        for line in best.values()
+        for seed in SEEDS[1:]
+    ]
+    lines = [*best.values(), *GRID.run(trial.data, again)]
+    return {
+        e: ([v["accuracy"] for v in lines if v["epsilon"] == e], words(best[e])) for e in EPSILONS
+    }
+
+
+def words(setting: dict[str, Any]) -> str:
+    """A setting in words."""
+    return (
+        f"batch {setting['batch']}, {setting['epochs']} epochs, rate "
+        f"{setting['learning_rate']:g}, clip {setting['clip']:g}"
+    )
 
 
 def majority(data: Data) -> float:
@@ -125,7 +141,6 @@ COLUMNS = (
     "most frequent class",
     "wane",
     "wane deviation",
-    "wane with intercept",
     "Opacus",
     "Opacus deviation",
     "Opacus setting",
@@ -138,9 +153,8 @@ def rows(trial: Trial) -> Iterator[tuple[Cell, ...]]:
     data = trial.data
     peers = theirs(trial)
     for epsilon in EPSILONS:
-        found, words = peers[epsilon]
-        plain = ours(data, epsilon, fit_intercept=False)
-        intercept = ours(data, epsilon, fit_intercept=True)
+        found, setting = peers[epsilon]
+        plain = ours(data, epsilon)
         yield (
             data.name,
             *data.train_features.shape,
@@ -151,12 +165,11 @@ def rows(trial: Trial) -> Iterator[tuple[Cell, ...]]:
                     majority(data),
                     fmean(plain),
                     stdev(plain),
-                    fmean(intercept),
                     fmean(found),
                     stdev(found),
                 )
             ),
-            words,
+            setting,
             round(100 * (fmean(plain) - fmean(found)), 2),
         )
 
@@ -164,11 +177,11 @@ def rows(trial: Trial) -> Iterator[tuple[Cell, ...]]:
 WORDS = """\
 The constants of wane's planner were chosen on other sets ([how a fit is planned](../learning.md));
 they were left as they were when these were first fitted, and are not changed in view of what is
-below. wane runs with its default arguments, once without an intercept (every set brings a constant
-column where it needs one, which Opacus' model uses too) and once with. Opacus runs each setting of
-a small grid, and the one that did best **on the test rows** is shown: no private user can do that,
-and the best of a dozen or more flatters Opacus. delta = 1e-5, zero-out for wane, add-or-remove for
-Opacus; accuracies in per cent, mean over three seeds.
+below. wane runs with its default arguments but for the intercept: every set brings a constant
+column where it needs one, which Opacus' model uses too. Opacus runs each setting of a small grid,
+and the one that did best **on the test rows** is shown: no private user can do that. The grid's
+first version had fewer epochs, with which Opacus was up to three per cent worse. delta = 1e-5,
+zero-out for wane, add-or-remove for Opacus; accuracies in per cent, mean over three seeds.
 
 Fashion-MNIST and the census are cut to their first rows, as many as the table says, so that the
 grid takes minutes.

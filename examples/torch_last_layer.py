@@ -17,7 +17,7 @@ from torch.utils.data import TensorDataset
 
 from wane import Adjacency, NoiseMultiplier, NoisyDescent, calibrate
 from wane.certify import composition_of
-from wane.extra.torch import CyclicLoader, LinearHead, NoisySGD, certificate_of
+from wane.extra.torch import CyclicLoader, LinearHead, NoisySGD, release
 from wane.numerics.display import round_up_to
 from wane.run import links
 
@@ -80,7 +80,7 @@ def main() -> None:
         for features, targets in loader:
             optimizer.step(features, targets)
 
-    certificate = certificate_of(optimizer)
+    certificate = release(optimizer)  # rounds the weights to a public grid, and ends the run
     composed = composition_of(optimizer.description())
     right = (head(hidden(test_x)).argmax(1) == test_y).double().mean()
     print(f"noise multiplier {found.run.noise.value:.3f}, {optimizer.steps_taken} steps")

@@ -7,6 +7,11 @@ import pytest
 from hypothesis import settings
 
 from runs import make_run
+from trust.tally import (  # noqa: F401
+    pytest_sessionfinish,
+    pytest_terminal_summary,
+    pytest_testnodedown,
+)
 from wane.describe import NoisyDescent
 
 # unattended runs try the same examples each time; run without CI set to look for new ones

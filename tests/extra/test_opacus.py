@@ -41,6 +41,7 @@ from wane.extra.opacus import (  # noqa: E402
 )
 from wane.extra.torch import CyclicLoader  # noqa: E402
 from wane.guarantees import GaussianDP  # noqa: E402
+from wane.run import release_grid  # noqa: E402
 from wane.theory.facts import log_step_lipschitz  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(
@@ -162,6 +163,23 @@ def composed(steps, per_epoch, sensitivity=1.0):
     """Gaussian composition of a record's own visits, from first principles."""
     mu = sensitivity * math.sqrt(math.ceil(steps / per_epoch)) / NOISE
     return GaussianDP(mu).epsilon(DELTA)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_release_is_on_the_public_grid_and_the_last_that_is_certified(bias):
+    training = Training(tumours(), bias=bias).epochs(1)
+    grid = release_grid(training.accountant.run())
+    before = [p.detach().clone() for p in training.head.parameters()]
+    found = training.accountant.release()
+    assert found.epsilon(DELTA) == training.engine.get_epsilon(DELTA)
+    for old, new in zip(before, training.head.parameters(), strict=True):
+        steps = new.detach().double().numpy() / grid
+        assert np.array_equal(steps, np.rint(steps)), "of single precision, and on the grid"
+        assert 0.0 < float((new.detach() - old).abs().max()) <= grid / 2
+    training.epochs(1)
+    assert training.falls_back("after the release") >= found.epsilon(DELTA)
+    with pytest.raises(InvalidDescription, match="after the release"):
+        training.accountant.release()
 
 
 @pytest.mark.parametrize("adjacency", [Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE])

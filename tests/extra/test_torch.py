@@ -16,9 +16,22 @@ from wane import Adjacency, Cyclic, GradientNoise, NoiseMultiplier, NoisyDescent
 from wane.describe import Phase, Schedule  # noqa: E402
 from wane.describe.domains import Ball  # noqa: E402
 from wane.errors import InvalidDescription  # noqa: E402
-from wane.extra.torch import CyclicLoader, LinearHead, NoisySGD, certificate_of  # noqa: E402
+from wane.extra.torch import (  # noqa: E402
+    CyclicLoader,
+    LinearHead,
+    NoisySGD,
+    certificate_of,
+    release,
+)
 from wane.learn.void import VoidCertificate  # noqa: E402
-from wane.run import LinearSums, descend, links, seeded_generator_voids_privacy  # noqa: E402
+from wane.run import (  # noqa: E402
+    LinearSums,
+    descend,
+    links,
+    release_grid,
+    seeded_generator_voids_privacy,
+    to_grid,
+)
 
 ROOT = Path(__file__).parents[2]
 DELTA = 1e-5
@@ -111,6 +124,35 @@ def test_two_private_runs_differ():
     first, _, _ = trained(links.Logistic(), None, seed=None, epochs=1)
     second, _, _ = trained(links.Logistic(), None, seed=None, epochs=1)
     assert not torch.equal(first.weight, second.weight)
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_a_release_is_on_the_public_grid_and_ends_the_run(name):
+    link, bound = LINKS[name]
+    head, optimizer, _ = trained(link, bound)
+    before = head.weight.detach().numpy().copy()
+    grid = release_grid(optimizer.description())
+    assert grid > 0.0 and not np.array_equal(before, to_grid(before, grid))
+    made = release(optimizer)
+    after = head.weight.detach().numpy()
+    assert np.array_equal(after, to_grid(before, grid)), "the grid of every other release"
+    assert np.array_equal(after / grid, np.rint(after / grid))
+    assert np.abs(after - before).max() <= grid / 2
+    assert made.nominal.epsilon(DELTA) == certificate_of(optimizer).nominal.epsilon(DELTA)
+    release(optimizer)
+    assert np.array_equal(head.weight.detach().numpy(), after), "a second time changes nothing"
+    features, targets = next(iter(optimizer._loader))
+    with pytest.raises(InvalidDescription, match="must not follow the release"):
+        optimizer.step(features, targets)
+    assert np.array_equal(head.weight.detach().numpy(), after)
+
+
+def test_nothing_is_released_before_a_step():
+    _, optimizer, _ = trained(links.Logistic(), None, epochs=0)
+    with pytest.raises(InvalidDescription, match="must have taken a step"):
+        release(optimizer)
+    optimizer.step(*next(iter(optimizer._loader)))
+    assert optimizer.steps_taken == 1
 
 
 def test_a_scheduler_becomes_phases():

@@ -1,22 +1,29 @@
 """No bound through moduli falls below an exact one-dimensional chain."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from laws.chains import hockey_stick, random_chain, renyi
+from runs import make_run
 from wane.analyses.contraction import fixed_size_contraction, poisson_contraction
 from wane.analyses.modulus import last_iterate_modulus
 from wane.analyses.subsampled_iteration import fixed_size_last_iterate, poisson_last_iterate
+from wane.describe import GradientNoise, Objective, Poisson
+from wane.describe.domains import Diameter, Unbounded
 from wane.theory import Applies, rollout, tangent_programme
 from wane.theory import modulus_programme as programme
 from wane.theory import modulus_rows as rows
+from wane.theory.loss_moduli import Batch, step_modulus
 from wane.theory.moduli import Least, Shifted
 from wane.theory.sampled_plan import SHARES, SampledPlan
 from wane.theory.sampled_steps import binomial_tail, cap_for, with_bad_event
 from wane.theory.tangent_programme import Stretch, profile, solve
+from wane.theory.tracking import tracked_distances
 
 QUADRATURE = 1e-6
 ORDERS = (1.5, 4.0, 16.0)
@@ -208,3 +215,57 @@ def test_long_stretches_agree_with_single_steps():
         many = solve([Stretch(modulus, 0.01, 1.0, 1)] * 701, 1.0)
         assert one.value == pytest.approx(many.value, rel=2e-3)
         assert math.isfinite(one.value)
+
+
+LARGE_STEPS = make_run(
+    objective=Objective(gradient_bound=1.0, smoothness=0.25, strong_convexity=0.0),
+    records=1000,
+    steps=2000,
+    step_size=4.0,
+    noise=GradientNoise(2.0 / 50),
+    batches=Poisson(50),
+    domain=Diameter(1.0),
+)
+"""Batches of up to a hundred do not expand; one in 1e11 is larger."""
+
+
+def test_a_cap_below_which_steps_do_not_expand():
+    plan = SampledPlan(LARGE_STEPS)
+    (rare, _), (tight, often) = plan.caps(1e-5)
+    assert tight < 100 < rare and often <= 0.5e-5 / 2000
+    (rare, _), (steady, exceeded) = plan.caps(1e-8)
+    assert steady == 100 < rare
+    assert exceeded == binomial_tail(999, 0.05, 100) > 1e-11
+    assert plan.caps(1e-12) == [plan.cap(1e-12)]  # not even one step could afford it
+    made = plan.member(1e-5)
+    assert made.epsilon(1e-5) < 0.45 * plan.composition().epsilon(1e-5)
+    # the failure is paid for, step by step
+    assert often <= made.probability <= 0.9e-5
+    assert math.isfinite(made.epsilon(1e-5)) and made.epsilon(0.5 * made.probability) == math.inf
+    few = plan.member(1e-8)
+    assert exceeded <= few.probability <= 0.9e-8
+    assert few.epsilon(1e-8) < 0.5 * plan.composition().epsilon(1e-8)
+
+
+def test_nothing_expands_in_small_steps():
+    plan = SampledPlan(replace(LARGE_STEPS, step_size=0.4))
+    assert plan.caps(1e-5) == [(999, 0.0)]
+    kinked = Objective(gradient_bound=1.0, strong_convexity=0.0)
+    assert len(SampledPlan(replace(LARGE_STEPS, objective=kinked)).caps(1e-5)) == 1
+
+
+def test_distances_are_followed_once_and_the_same():
+    """Asked in any order, and again, a distance is what following all steps gives."""
+    run = replace(
+        LARGE_STEPS,
+        objective=replace(LARGE_STEPS.objective, smoothness=0.225, ridge=0.025),
+        domain=Unbounded(),
+        steps=60,
+    )
+    fresh = [tracked_distances(run, 0, 103)(n) for n in range(61)]
+    known = tracked_distances(run, 0, 103)
+    assert [known(n) for n in (60, 3, 17, 3, 0)] == [fresh[n] for n in (60, 3, 17, 3, 0)]
+    assert fresh[0] == 0.0 and all(a < b for a, b in pairwise(fresh))
+    step = step_modulus(run.objective, Batch(4.0, 50, 0, 103))
+    moved = 4.0 * run.gradient_sensitivity
+    assert step(fresh[1]) + moved <= fresh[2] * (1 + 1e-12)

@@ -19,6 +19,9 @@ CASES = [
     (2.0, 0.3, 10, Pair.REPLACE),
     (1.0, 0.001, 20_000, Pair.REPLACE),
     (4.0, 0.01, 100, Pair.ADD_OR_REMOVE),
+    (1.0, 0.05, 2000, Pair.FIXED_SIZE),
+    (3.0, 0.3, 10, Pair.FIXED_SIZE),
+    (0.4, 0.01, 5000, Pair.FIXED_SIZE),
 ]
 
 

@@ -134,12 +134,13 @@ def test_where_no_privacy_begins():
     assert _gaussian_dots(1e4, 100.0).infinite < 1e-30
     assert _gaussian_dots(math.nextafter(1e4, 2e4), 100.0).infinite == 1.0
     assert _gaussian_dots(0.0, 100.0).infinite == 0.0
-    for pair, beyond in ((Pair.REPLACE, 0.25), (Pair.ADD_OR_REMOVE, 0.25)):
+    for pair in Pair:
         assert _dots(SampledGaussianStep(100.0, 0.25, pair), 1.0, False).infinite < 1e-30
         shown = SampledGaussianStep(math.nextafter(100.0, 200.0), 0.25, pair)
-        assert _dots(shown, 1.0, False).infinite == beyond
+        assert _dots(shown, 1.0, False).infinite == 0.25
     assert _dots(SampledGaussianStep(101.0, 0.25, Pair.ADD_OR_REMOVE), 1.0, True).infinite == 0.0
-    assert _dots(SampledGaussianStep(101.0, 0.25, Pair.REPLACE), 1.0, True).infinite == 0.25
+    for mirrored in (Pair.REPLACE, Pair.FIXED_SIZE):
+        assert _dots(SampledGaussianStep(101.0, 0.25, mirrored), 1.0, True).infinite == 0.25
     ruin = ((GaussianStep(math.nextafter(1e4, 2e4)), 1), *NumericalDP(LAYOUTS["shown"][0]).parts)
     assert NumericalDP(ruin).epsilon(0.9) == math.inf
 

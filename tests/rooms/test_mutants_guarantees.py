@@ -25,7 +25,7 @@ from wane.guarantees.atoms import gaussian_renyi, normal_form, unsampled_mu
 from wane.guarantees.convolution import _coarsened, _ladder
 from wane.guarantees.renyi import GroupCurve, LinearCurve, SumOfCurves
 from wane.numerics.normal import gaussian_delta, gaussian_epsilon
-from wane.numerics.sampled_gaussian import renyi_add_or_remove, renyi_replace
+from wane.numerics.sampled_gaussian import renyi_add_or_remove, renyi_fixed_size, renyi_replace
 
 mp = mpmath.mp.clone()
 mp.dps = 40
@@ -59,7 +59,11 @@ def test_arguments_at_their_edges():
 
 @pytest.mark.parametrize("pair", PAIRS)
 def test_sampled_steps_at_their_edges(pair):
-    inner = {Pair.REPLACE: renyi_replace, Pair.ADD_OR_REMOVE: renyi_add_or_remove}[pair]
+    inner = {
+        Pair.REPLACE: renyi_replace,
+        Pair.ADD_OR_REMOVE: renyi_add_or_remove,
+        Pair.FIXED_SIZE: renyi_fixed_size,
+    }[pair]
     assert SampledGaussianStep(0.0, 0.5, pair).renyi(3.0) == 0.0
     assert SampledGaussianStep(1.0, 0.0, pair).renyi(3.0) == 0.0
     assert SampledGaussianStep(1.0, 0.5, pair).renyi(3.0) == inner(3.0, 0.5, 1.0) > 0.0

@@ -178,7 +178,7 @@ def test_sampled_steps():
         assert once == {(1.2, 0.25, pair): 8, (2.4, 0.25, pair): 2}
     for adjacency in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT):
         twice = parts("fixed_size_composition", WithoutReplacement(5), adjacency)
-        assert twice == {(2.4, 0.25, Pair.REPLACE): 8, (4.8, 0.25, Pair.REPLACE): 2}
+        assert twice == {(2.4, 0.25, Pair.FIXED_SIZE): 8, (4.8, 0.25, Pair.FIXED_SIZE): 2}
 
 
 @pytest.mark.parametrize("steps", [3, 4, 5, 6, 7])

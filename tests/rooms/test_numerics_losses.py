@@ -15,6 +15,7 @@ from scipy import integrate
 
 from wane.numerics.composed_losses import ComposedLosses
 from wane.numerics.loss_dots import (
+    FixedSizeLoss,
     GaussianLoss,
     ReplacedLoss,
     SampledLoss,
@@ -25,7 +26,12 @@ from wane.numerics.loss_dots import (
     loss_spread,
 )
 from wane.numerics.normal import gaussian_delta, gaussian_epsilon
-from wane.numerics.sampled_gaussian import renyi_add_or_remove, renyi_replace
+from wane.numerics.sampled_gaussian import (
+    renyi_add_or_remove,
+    renyi_fixed_size,
+    renyi_replace,
+    unmoved,
+)
 
 QUADRATURE = 1e-9
 Density = Callable[[mp.mpf], mp.mpf]
@@ -52,6 +58,16 @@ REPLACE = [
 ]
 
 
+FIXED_SIZE = [
+    (0.01, 1 / 4, 2.0, 7.705192633838305e-06),
+    (0.01, 1 / 4, 10.0, 3.852972590730495e-05),
+    (0.1, 1 / 5, 3.5, 0.0008117175378791792),
+    (0.001, 1.0, 20.0, 2.728684546007759),
+    (0.05, 1 / 10, 8.0, 0.00010803650088111589),
+    (0.5, 3.0, 1.2, 2.929245504915769),
+]
+
+
 @pytest.mark.parametrize(("rate", "mu", "order", "value"), ADD_OR_REMOVE)
 def test_renyi_add_or_remove_reference(rate: float, mu: float, order: float, value: float) -> None:
     assert value <= renyi_add_or_remove(order, rate, mu) <= value * (1 + QUADRATURE)
@@ -60,6 +76,11 @@ def test_renyi_add_or_remove_reference(rate: float, mu: float, order: float, val
 @pytest.mark.parametrize(("rate", "mu", "order", "value"), REPLACE)
 def test_renyi_replace_reference(rate: float, mu: float, order: float, value: float) -> None:
     assert value <= renyi_replace(order, rate, mu) <= value * (1 + QUADRATURE)
+
+
+@pytest.mark.parametrize(("rate", "mu", "order", "value"), FIXED_SIZE)
+def test_renyi_fixed_size_reference(rate: float, mu: float, order: float, value: float) -> None:
+    assert value <= renyi_fixed_size(order, rate, mu) <= value * (1 + QUADRATURE)
 
 
 def true_renyi(above: Density, below: Density, order: float, reach: float) -> mp.mpf:
@@ -103,8 +124,17 @@ def test_renyi_against_many_digits(rate: float, mu: float, order: float) -> None
             true_renyi(right, plain, order, reach), true_renyi(plain, right, order, reach)
         )
         replaced = true_renyi(left, right, order, reach)
+
+        def both_halves(x: mp.mpf) -> mp.mpf:
+            ratio = right(x) / plain(x)
+            above = plain(x) * (ratio**order - 1 - order * (ratio - 1))
+            return above + right(x) * (ratio**-order - 1 - order * (1 / ratio - 1))
+
+        pieces = mp.linspace(mp.mpf(mu) / 2, reach, 2 * int(reach) + 2)
+        fixed = mp.log1p(mp.quad(both_halves, pieces)) / (order - 1)
     assert one_sided <= renyi_add_or_remove(order, rate, mu) <= one_sided * (1 + QUADRATURE)
     assert replaced <= renyi_replace(order, rate, mu) <= replaced * (1 + QUADRATURE)
+    assert fixed <= renyi_fixed_size(order, rate, mu) <= fixed * (1 + QUADRATURE)
 
 
 @settings(max_examples=60, deadline=None)
@@ -119,6 +149,7 @@ def test_renyi_is_between_zero_and_the_unsampled_value(
     rate, mu, order = 10.0**log_rate, 10.0**log_mu, 1.0 + 10.0**log_excess
     assert 0.0 < renyi_add_or_remove(order, rate, mu) <= order * mu**2 / 2 * (1 + QUADRATURE)
     assert 0.0 < renyi_replace(order, rate, mu) <= 2 * order * mu**2 * (1 + QUADRATURE)
+    assert 0.0 < renyi_fixed_size(order, rate, mu) <= order * mu**2 / 2 * (1 + QUADRATURE)
 
 
 def test_renyi_at_integer_orders_is_the_binomial_sum() -> None:
@@ -140,6 +171,10 @@ def test_renyi_of_extreme_steps_stays_positive_and_finite() -> None:
     assert renyi_add_or_remove(2.0, 1e-3, 1e-300) > 0.0
     assert math.isfinite(renyi_replace(1e8, 1e-3, 1.0))
     assert renyi_add_or_remove(1e8, 1e-3, 1e300) == math.inf
+    assert renyi_fixed_size(2.0, 1e-300, 1.0) > 0.0
+    assert renyi_fixed_size(2.0, 1e-3, 1e-300) > 0.0
+    assert math.isfinite(renyi_fixed_size(1e8, 1e-3, 1.0))
+    assert renyi_fixed_size(1e8, 1e-3, 1e300) == math.inf
 
 
 # One step on dots ---------------------------------------------------------------------------------
@@ -158,6 +193,12 @@ def true_hockey_stick(step: Step, epsilon: float) -> mp.mpf:
             x = (mp.asinh(scale * mp.sinh(e / 2)) + e / 2) / mu
             above = (1 - q) * mp.ncdf(-x) + q * mp.ncdf(mu - x)
             return above - mp.exp(e) * ((1 - q) * mp.ncdf(-x) + q * mp.ncdf(-mu - x))
+        if isinstance(step, FixedSizeLoss):
+            if e < 0:
+                return 1 - mp.exp(e) + mp.exp(e) * true_hockey_stick(step, -epsilon)
+            inner = mp.log1p(mp.expm1(e) / q)
+            x = inner / mu + mu / 2
+            return q * (mp.ncdf(mu - x) - mp.exp(inner) * mp.ncdf(-x))
         sign = -1 if step.reverse else 1  # type: ignore[attr-defined]
         shown = mp.expm1(sign * e) + q
         if shown <= 0:
@@ -174,6 +215,7 @@ def steps() -> st.SearchStrategy[Step]:
     return st.one_of(
         st.builds(GaussianLoss, mus),
         st.builds(ReplacedLoss, mus, rates),
+        st.builds(FixedSizeLoss, mus, rates),
         st.builds(SampledLoss, mus, rates, st.booleans()),
     )
 
@@ -184,7 +226,8 @@ def test_dots_dominate_the_step(step: Step, where: float, fineness: float) -> No
     extent, variance = loss_spread(step)
     interval = max(fineness * math.sqrt(variance), 1e-9)
     dots = connect_dots(step, interval)
-    assert dots.masses.sum() == pytest.approx(1.0, abs=2e-12)
+    off_line = unmoved(step.rate, step.mu) if isinstance(step, FixedSizeLoss) else 0.0
+    assert dots.masses.sum() + off_line == pytest.approx(1.0, abs=2e-12)
     epsilon = where**3 * extent
     account = ComposedLosses([(dots, 1)], interval)
     truth = true_hockey_stick(step, epsilon)

@@ -16,7 +16,7 @@ from wane.learn import EXPECTED_FAILED_CHECKS, FROM_DATA, VoidCertificate
 from wane.sampling import (
     PosteriorLinearRegression,
     PosteriorLogisticRegression,
-    PrivateMean,
+    PosteriorMean,
 )
 
 RNG = np.random.default_rng(0)
@@ -98,7 +98,7 @@ def test_the_posterior_is_where_the_samples_are():
 
 @pytest.mark.slow
 def test_the_mean_is_as_sharp_as_the_gaussian_mechanism():
-    model = PrivateMean(epsilon=1.0, delta=1e-6, feature_norm=1.0, n_samples=1).fit(X)
+    model = PosteriorMean(epsilon=1.0, delta=1e-6, feature_norm=1.0, n_samples=1).fit(X)
     assert model.certificate_.epsilon(1e-6) <= 1.0
     deviation = np.sqrt(model.temperature_ / len(X))
     assert deviation == pytest.approx(1.0 / (4000 * 0.2367), rel=0.05)
@@ -108,7 +108,7 @@ def test_the_mean_is_as_sharp_as_the_gaussian_mechanism():
 
 def test_a_robust_centre_shrugs_at_outliers():
     rows = np.vstack([X + 1.0, np.full((400, 2), -50.0)])
-    model = PrivateMean(
+    model = PosteriorMean(
         centre=[0.5, 0.5],
         width=0.5,
         feature_norm=3.0,
@@ -118,9 +118,9 @@ def test_a_robust_centre_shrugs_at_outliers():
     ).fit(rows)
     assert np.linalg.norm(model.mean_ - 1.0) < 0.3
     with pytest.raises(InvalidDescription, match="prior_precision"):
-        PrivateMean(width=0.5).fit(X)
+        PosteriorMean(width=0.5).fit(X)
     with pytest.raises(InvalidDescription, match="centre"):
-        PrivateMean(centre=[1.0]).fit(X)
+        PosteriorMean(centre=[1.0]).fit(X)
 
 
 @pytest.mark.parametrize("adjacency", [Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE])
@@ -179,10 +179,10 @@ def test_chains_that_would_never_end_are_refused():
         )
 
 
-@pytest.mark.parametrize("model", [logistic(), PrivateMean(), PosteriorLinearRegression()])
+@pytest.mark.parametrize("model", [logistic(), PosteriorMean(), PosteriorLinearRegression()])
 def test_parameters_survive_a_clone(model):
     assert clone(model).get_params() == model.get_params()
-    assert "LogisticRegression" not in repr(PrivateMean())
+    assert "LogisticRegression" not in repr(PosteriorMean())
 
 
 CONFORMING = {"step_size": 0.05, "steps": 400, "epsilon": 1e4, "seed_voids_privacy": 0}
@@ -203,7 +203,7 @@ CONFORMING = {"step_size": 0.05, "steps": 400, "epsilon": 1e4, "seed_voids_priva
             noise_std=0.1,
             **CONFORMING,
         ),
-        PrivateMean(**CONFORMING),
+        PosteriorMean(**CONFORMING),
     ],
     ids=lambda m: type(m).__name__,
 )

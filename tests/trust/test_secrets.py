@@ -70,8 +70,8 @@ def estimators(**changes):
     drawn = {"epsilon": 8.0, "steps": 20, "step_size": 0.05, "prior_precision": 10.0} | drawn
     made["sampled logistic"] = (PosteriorLogisticRegression(classes=[0, 1], **drawn), "binary")
     made["sampled linear"] = (PosteriorLinearRegression(target_bound=3.0, **drawn), "real")
-    made["sampled mean"] = (sampling.PrivateMean(centre=[0.1] * COLUMNS, **drawn), None)
-    made["sampled centre"] = (sampling.PrivateMean(width=0.5, **drawn), None)
+    made["sampled mean"] = (sampling.PosteriorMean(centre=[0.1] * COLUMNS, **drawn), None)
+    made["sampled centre"] = (sampling.PosteriorMean(width=0.5, **drawn), None)
     return made
 
 

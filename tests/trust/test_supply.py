@@ -42,9 +42,10 @@ def test_everything_is_locked_with_hashes():
 
 
 def test_the_lock_holds_what_the_project_asks_for():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    whole = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project, building = whole["project"], whole["build-system"]["requires"]
     extras = project["optional-dependencies"]
-    wanted, open_ = set(), [*project["dependencies"], *extras["dev"]]
+    wanted, open_ = set(), [*building, *project["dependencies"], *extras["dev"]]
     while open_:
         asked = open_.pop()
         if found := re.match(r"wane\[([\w,]+)\]", asked):
@@ -53,6 +54,26 @@ def test_the_lock_holds_what_the_project_asks_for():
             wanted.add(plain(re.match(r"[\w.-]+", asked)[0]))
     locked = {plain(name) for name in re.findall(r"(?m)^([\w.-]+)==", LOCK.read_text())}
     assert wanted <= locked, f"run scripts/lock: {sorted(wanted - locked)} missing"
+
+
+def test_the_script_that_runs_the_tests_installs_by_hash():
+    """All but torch and opacus, whose files differ between machines; SECURITY.md says so."""
+    script = (ROOT / "scripts" / "test").read_text()
+    installs = re.findall(r"(?m)^ *python -m pip install --quiet (.*)$", script)
+    assert installs == [
+        "--require-hashes -r requirements/test.lock",
+        "--no-deps --no-build-isolation -e .",
+        "torch -c requirements/integrations.txt",
+        "opacus -c requirements/integrations.txt",
+    ]
+    assert len(re.findall(r"\bpip\b", script)) == len(installs)
+    promised = (ROOT / "SECURITY.md").read_text()
+    assert "torch" in promised and "--require-hashes" in promised
+
+
+def test_no_requirements_name_a_host():
+    for path in (ROOT / "requirements").iterdir():
+        assert not re.search(r"https?:|file:|index-url|find-links", path.read_text()), path.name
 
 
 def test_the_bill_of_materials_lists_the_lock():

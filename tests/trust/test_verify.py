@@ -15,7 +15,8 @@ pytest.importorskip("flint")
 from importlib.resources import files
 
 from laws.strategies import runs
-from wane.certify import JointCertificate, certify
+from trust.tally import COUNTS
+from wane.certify import certify
 from wane.cli import main
 from wane.describe import (
     Adjacency,
@@ -39,18 +40,24 @@ from wane.report import certificate_document
 from wane.verify import Outcome, Quantity, verify
 from wane.web.presets import PRESETS
 
-NOT_ALWAYS_PROVEN = {
+SEARCHED = {
     "last_iterate_modulus",
     "poisson_last_iterate",
     "fixed_size_last_iterate",
     "poisson_contraction",
     "fixed_size_contraction",
 }
+"""Theorems whose second computation is a search of its own, and agrees to about 1e-4."""
 
 
 def document_of(run, **at):
     made = certificate_document(certify(run), **(at or {"delta": 1e-5}))
     return json.loads(json.dumps(made, allow_nan=False))
+
+
+def tally(kind, tried):
+    for what, number in tried.items():
+        COUNTS[f"{kind} descriptions: {what}"] += number
 
 
 def failures(found):
@@ -106,7 +113,7 @@ def test_claims_are_within_a_billionth_of_what_is_proven(name):
     document = document_of(preset(name))
     for row in verify(document).checked:
         theorem = row.claim.theorem
-        if row.proven and theorem not in NOT_ALWAYS_PROVEN:
+        if row.proven and theorem not in SEARCHED:
             assert row.proven <= row.claim.value <= row.proven * (1.0 + 1e-9), row
 
 
@@ -121,14 +128,6 @@ def test_a_void_certificate_claims_nothing():
     run = preset("Cyclic noisy SGD")
     made = certificate_document(certify(run), delta=1e-5, account=Account(voids=("seeded",)))
     assert verify(json.loads(json.dumps(made))).verified
-
-
-def test_several_releases_are_not_called_verified():
-    part = certify(preset("Cyclic noisy SGD"))
-    joint = certificate_document(JointCertificate((part, part)), delta=1e-5)
-    found = verify(json.loads(json.dumps(joint)))
-    assert not found.verified
-    assert found.count(Outcome.NOT_VERIFIED) == len(found.checked)
 
 
 # what must never pass
@@ -313,8 +312,8 @@ def test_sampled_steps_are_convolved_again(kind, adjacency):
 # random descriptions
 
 
-@pytest.mark.parametrize("count", [25, pytest.param(340, marks=pytest.mark.slow)])
-def test_random_descriptions_are_verified(count, capsys):
+@pytest.mark.parametrize("count", [25, pytest.param(150, marks=pytest.mark.slow)])
+def test_random_descriptions_are_verified(count):
     tried = Counter()
 
     @settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
@@ -328,15 +327,15 @@ def test_random_descriptions_are_verified(count, capsys):
         found = verify(document)
         assert not found.contradictions
         assert not found.count(Outcome.TOO_SMALL), failures(found)
-        beyond = NOT_ALWAYS_PROVEN & {v["theorem"] for v in document["verdicts"] if v["applies"]}
+        beyond = SEARCHED & {v["theorem"] for v in document["verdicts"] if v["applies"]}
         assert found.verified or beyond, failures(found)
         tried["verified" if found.verified else "not verified"] += 1
         tried["numbers"] += len(found.checked)
 
     each()
     assert 2 * tried["verified"] >= count
-    with capsys.disabled():
-        print(f"\nwane verify, random descriptions: {dict(tried)}")
+    assert 50 * tried["not verified"] <= tried["verified"]
+    tally("random", tried)
 
 
 # the ends of the floats
@@ -390,8 +389,8 @@ def extreme_run(chance):
     )
 
 
-@pytest.mark.parametrize("count", [15, pytest.param(400, marks=pytest.mark.slow)])
-def test_no_extreme_description_is_certified_below_the_truth(count, capsys):
+@pytest.mark.parametrize("count", [15, pytest.param(100, marks=pytest.mark.slow)])
+def test_no_extreme_description_is_certified_below_the_truth(count):
     chance = random.Random(count)
     tried = Counter()
     while tried["descriptions"] < count:
@@ -412,9 +411,8 @@ def test_no_extreme_description_is_certified_below_the_truth(count, capsys):
         assert not any(math.isnan(row.claim.value) for row in found.checked)
         tried["verified" if found.verified else "not verified"] += 1
         tried["numbers"] += len(found.checked)
-    assert tried["verified"] > tried["not verified"]
-    with capsys.disabled():
-        print(f"\nwane verify, extreme descriptions: {dict(tried)}")
+    assert tried["verified"] > 20 * tried["not verified"]
+    tally("extreme", tried)
 
 
 # what it has found
@@ -439,3 +437,21 @@ def test_many_expanding_steps_do_not_round_the_shift_away():
     found = verify(document_of(run))
     mus = [row for row in found.checked if row.claim.quantity is Quantity.MU]
     assert mus and found.verified, failures(found)
+
+
+@pytest.mark.parametrize("eta", [1e-284, 3.7e-284, 1e-290, 2.3e-300])
+@pytest.mark.parametrize("bound", [1e285, 6.1e284, 1e290])
+def test_opposite_extremes_do_not_keep_the_errors_of_their_logarithms(eta, bound):
+    """A step size near 1e-284 with a bound near 1e285 once gave a mu that was 2e-14 too small."""
+    run = NoisyDescent(
+        objective=Objective(gradient_bound=bound, smoothness=1.0, strong_convexity=0.0),
+        records=7,
+        steps=1000,
+        step_size=eta,
+        noise=IterateNoise(1.0),
+    )
+    found = verify(document_of(run))
+    mus = [row for row in found.checked if row.claim.quantity is Quantity.MU]
+    assert mus and found.verified, failures(found)
+    for row in mus:
+        assert row.proven <= row.claim.value <= row.proven * (1.0 + 1e-9)

@@ -54,8 +54,9 @@ def poisson_last_iterate(run: NoisyDescent) -> Tuned:
 def fixed_size_last_iterate(run: NoisyDescent) -> Tuned:
     """With batches of fixed size only the last steps count, and privacy stops decaying.
 
-    Claim.  As `poisson_last_iterate` with batches of b common records, no cap, and twice the
-    shift: the record takes another's place.
+    Claim.  As `poisson_last_iterate` with batches of b records, no cap, and twice the shift: the
+    record takes another's place.  Replace-one: each step is the pair of `fixed_size_composition`.
+    Zero-out: the replace pair.
     Source.  Repairs bravo2025modulus, Theorem 5.4.
     Translation.  paper sigma -> s; paper L -> C; sampled shift mu = 2C/(b s sqrt(1-theta)).
     Differs from the paper.  The coupling keeps the common map independent of membership.

@@ -33,7 +33,7 @@ def poisson_composition(run: NoisyDescent) -> NumericalDP:
 
 @analysis(
     of=NoisyDescent,
-    source=Citation("wane", "docs/proofs/sampled-steps.md, fixed size"),
+    source=Citation("zhu2022optimal", "Theorem 11"),
     assumes=(
         given.bounded_gradient,
         given.fixed_size_batches,
@@ -45,10 +45,13 @@ def poisson_composition(run: NoisyDescent) -> NumericalDP:
 def fixed_size_composition(run: NoisyDescent) -> NumericalDP:
     """Every step is a fixed-size sampled Gaussian mechanism; their privacy losses are convolved.
 
-    Claim.  The record takes another's place in the batch, which moves the sum by up to 2C in either
-    run: the replace pair of Poisson sampling at shift 2C/(b s).
+    Claim.  The record takes another's place in the batch; without it, with it, and with the record
+    that replaces it, the sums lie at most 2C apart.  One pair, its own mirror image, has for orders
+    a >= 1 the profile of (1-q) N(0,1) + q N(mu,1) against N(0,1), mu = 2C/(b s), and is the worst.
+    Translation.  paper gamma -> q = b/n; its pair for replaced records -> Gaussians mu apart.
+    Differs from the paper.  Proved again in docs/proofs/sampled-steps.md, Lemma S.
     """
-    return _sampled(run, 2.0, Pair.REPLACE)
+    return _sampled(run, 2.0, Pair.FIXED_SIZE)
 
 
 def _sampled(run: NoisyDescent, records_moved: float, pair: Pair) -> NumericalDP:

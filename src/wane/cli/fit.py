@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from wane import learn
 from wane.cli.folder import new_file, new_folder, write_text
 from wane.cli.models import MODELS
-from wane.cli.options import Result, Verb, account_of, number, whole
+from wane.cli.options import (
+    Result,
+    Verb,
+    account_of,
+    add_checkpoint,
+    checkpoint_of,
+    number,
+    whole,
+)
 from wane.cli.release import Release, write_json
 from wane.describe import Adjacency, check
 from wane.errors import InvalidDescription, MissingExtra
@@ -43,6 +51,18 @@ def register(verb: Verb) -> None:
     fitting.add_argument("--force", action="store_true", help="replace an earlier release")
     fitting.add_argument("--ledger", metavar="FILE", help="enter the release there")
     fitting.add_argument("--dataset", metavar="NAME", help="whose budget the ledger keeps")
+    add_checkpoint(fitting)
+    fitting.add_argument(
+        "--release-noise",
+        type=number,
+        metavar="TIMES",
+        help="add exact noise to the release, so many times as large as the run's last noise",
+    )
+    fitting.add_argument(
+        "--tune-on",
+        metavar="FILE",
+        help="table of rows that are public: the settings that do best on them are used",
+    )
     fitting.add_argument("--progress", action="store_true", help="show steps and time")
     fitting.add_argument(
         "--stream-above",
@@ -137,10 +157,21 @@ def _estimator(options: Namespace, described: Schema) -> Any:
         adjacency=Adjacency(options.adjacency),
         feature_norm=described.feature_norm,
         account=account_of(options),
+        checkpoint=checkpoint_of(options),
+        tune_on=_public(options.tune_on, described),
+        release_noise=options.release_noise,
         progress=options.progress,
         seed_voids_privacy=options.seed_voids_privacy,
         **kind.arguments_for(described.target),
     )
+
+
+def _public(path: str | None, described: Schema) -> Any:
+    """Return the rows of a table as public ones; to name the file is to declare them so."""
+    if path is None:
+        return None
+    table = read_table(path, described)
+    return learn.PublicData(table.features, table.targets)
 
 
 def _loaded(folder: Path) -> tuple[Any, Schema]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
+import stat
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol
 
 from wane.errors import InvalidDescription
@@ -58,3 +61,61 @@ def account_of(options: argparse.Namespace) -> Any:
     from wane.ledger import Ledger
 
     return Ledger(options.ledger).account(options.dataset)
+
+
+def add_checkpoint(parser: Any) -> None:
+    """Add --checkpoint, --key-file and --checkpoint-every."""
+    parser.add_argument(
+        "--checkpoint", metavar="FILE", help="save the run there, sealed, and take it up again"
+    )
+    parser.add_argument(
+        "--key-file", metavar="FILE", help="32 random bytes that seal it; keep them elsewhere"
+    )
+    parser.add_argument(
+        "--checkpoint-every",
+        type=whole,
+        default=1000,
+        metavar="STEPS",
+        help="between two savings (default 1000)",
+    )
+
+
+def checkpoint_of(options: argparse.Namespace) -> Any:
+    """Return the checkpoint that --checkpoint and --key-file name, or None."""
+    if (options.checkpoint is None) != (options.key_file is None):
+        raise InvalidDescription(
+            "--checkpoint and --key-file belong together: a checkpoint is written encrypted or not "
+            "at all; give both or none."
+        )
+    if options.checkpoint is None:
+        return None
+    from wane.run import Checkpoint
+
+    key = _key_in(Path(options.key_file))
+    return Checkpoint(options.checkpoint, key, every=options.checkpoint_every)
+
+
+def _key_in(place: Path) -> bytes:
+    """The key in a file that nobody but its owner can read."""
+    try:
+        shared = os.name == "posix" and stat.S_IMODE(place.stat().st_mode) & 0o077
+        key = b"" if shared else place.read_bytes()
+    except FileNotFoundError:
+        raise InvalidDescription(
+            f"--key-file {place!s:.120} must exist, got no such file; make one that only you can "
+            "read, for instance with: (umask 077; openssl rand -out FILE 32)"
+        ) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "the name is not one of a file"
+        raise InvalidDescription(f"--key-file {place!s:.120} cannot be read: {reason}.") from None
+    if shared:
+        raise InvalidDescription(
+            f"--key-file {place!s:.120} must be readable by its owner only; say chmod 600 FILE, or "
+            "make another if others may have seen it."
+        )
+    if len(key) != 32:
+        raise InvalidDescription(
+            f"--key-file {place!s:.120} must hold 32 bytes, got {len(key)}; make one with: "
+            "(umask 077; openssl rand -out FILE 32)"
+        )
+    return key

@@ -12,7 +12,8 @@ from wane.certify import Certificate, JointCertificate
 from wane.cli.card import model_card
 from wane.cli.folder import complaints, write_text
 from wane.describe.fields import run_to_fields
-from wane.report import Account, NoiseSource
+from wane.numerics.display import round_up_to
+from wane.report import Account, ExactNoise, NoiseSource
 
 TUNING = "None: every setting was planned from public numbers alone, which costs nothing."
 
@@ -62,7 +63,23 @@ class Release:
             voids=tuple(getattr(self.model.certificate_, "reasons", ())),
             context=self.context,
             grid=release_grid(self.model.run_),
+            exact=self._exact(count),
         )
+
+    def _exact(self, count: int) -> ExactNoise | None:
+        """The exact noise on the release; what it gives alone is claimed unless all is void."""
+        model = self.model
+        if model.release_noise is None:
+            return None
+        from wane.learn.exact import exact_guarantee  # slow to import
+        from wane.learn.void import VoidCertificate
+        from wane.run import DiscreteGaussian
+
+        noise = DiscreteGaussian.on_release(model.run_, model.release_noise)
+        alone = exact_guarantee(model.run_, model.release_noise, count)
+        if alone is None or isinstance(model.certificate_, VoidCertificate):
+            return ExactNoise(noise.std, self.delta)
+        return ExactNoise(noise.std, self.delta, round_up_to(alone.epsilon(self.delta)))
 
     def document(self) -> dict[str, Any]:
         """The certificate as a JSON document."""

@@ -23,9 +23,10 @@ radius C, up to a shift of 1e-6 in the length that leaves it firmly nonexpansive
 margin stays convex under it, softmax does not.
 
 **What the caller vouches for.**  The criterion is the one that is minimised; the start does not
-depend on the data; the number of steps neither; only the last weights are seen.  The size of the
-data set is public.  Opacus computes in single precision and draws noise from PyTorch's generator:
-the certificate is that of exact arithmetic and of noise that nobody can repeat.
+depend on the data; the number of steps neither; only the last weights are seen, after `release` has
+rounded them to the grid of wane's other releases.  The size of the data set is public.  Opacus
+computes in single precision and draws noise from PyTorch's generator: the certificate is that of
+exact arithmetic and of noise that nobody can repeat.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ from wane.describe.domains import Unbounded
 from wane.errors import InvalidDescription, MissingExtra
 from wane.guarantees import GaussianDP, Guarantee, NumericalDP
 from wane.guarantees.atoms import Pair, SampledGaussianStep
+from wane.run import release_grid
 
 try:
     import torch
@@ -58,6 +60,7 @@ try:
     from opacus.optimizers import DPOptimizer
 
     from wane.extra.opacus_head import BoundedFeatures, Setting, bounded_head, project
+    from wane.extra.torch import round_to
 except ImportError:
     raise MissingExtra("This bridge needs opacus; install wane[opacus].") from None
 
@@ -115,7 +118,7 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
         self._first_batch = 0
         self._in_order = True
         self._obstacles: list[str] = []
-        self._warned = self._loaded = False
+        self._warned = self._loaded = self._released = False
 
     @classmethod
     def mechanism(cls) -> str:
@@ -186,6 +189,17 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
         """Return the certificate of the last iterate; refused where there are obstacles."""
         return certify(self.run())
 
+    def release(self) -> Certificate:
+        """Round the head's weights to the run's public grid, and return the certificate.
+
+        Refused where there are obstacles.  A step after it is one, and leaves composition.
+        """
+        made = self.certificate()
+        self._released = True
+        trained = [p for p in self.given.head.parameters() if p.requires_grad]
+        round_to(trained, release_grid(made.run))
+        return made
+
     def get_epsilon(self, delta: float, **ignored: Any) -> float:
         """Return epsilon of the last iterate, or by composition after one warning."""
         if not self.history:
@@ -239,6 +253,8 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
         )
 
     def _observe(self, optimizer: Any) -> None:
+        if self._released:
+            self._obstacle("a step was taken after the release")
         if not self.given.poisson_sampling:
             self._watch_order(optimizer)
         self._steps += 1

@@ -6,7 +6,8 @@
                          adjacency=Adjacency.ZERO_OUT)
     for features, targets in loader:
         optimizer.step(features, targets)
-    certificate_of(optimizer).epsilon(1e-5)
+    certificate = release(optimizer)  # rounds the weights, which may now be shown
+    certificate.epsilon(1e-5)
 
 A step is one step of `wane.run.descend`: the same gradient sums, the same noise, the same prox, in
 double precision on the CPU.  The optimizer works the gradients out itself, from records that it
@@ -16,14 +17,19 @@ bounds; `.grad` is never read, so that no loss of the caller's making can stretc
 adds the noise, once, and sends the iterate to the others.  All of them see hidden iterates, so all
 of them must be trusted.
 
+**The end.**  `release` rounds the weights to `wane.run.release_grid`, as every estimator of wane
+does, and ends the run: a step from rounded weights would be none of the description's.  Weights
+that are shown without it keep low-order bits, through which noise in floating point is known to
+leak.
+
 **What the caller vouches for.**  The start, the learning rates and the number of steps do not
 depend on the private records; features are a function of one record alone; and nothing but the
-head's last parameters is shown to anybody.
+head's last parameters, as `release` leaves them, is shown to anybody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -35,7 +41,13 @@ from wane.describe.domains import Domain, Unbounded
 from wane.describe.noise import NOISES, Noise
 from wane.errors import InvalidDescription, MissingExtra
 from wane.learn.void import VoidCertificate
-from wane.run import LinearSums, private_generator, seeded_generator_voids_privacy
+from wane.run import (
+    LinearSums,
+    private_generator,
+    release_grid,
+    seeded_generator_voids_privacy,
+    to_grid,
+)
 from wane.run.descent import noisy_step
 from wane.run.links import Link
 
@@ -216,6 +228,7 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
         self._adjacency, self._ridge = adjacency, ridge
         self._domain = Unbounded() if domain is None else domain
         self._phases: list[Phase] = []
+        self._ended = False
         self._given_before = loader.given
         self._seeded = seed_voids_privacy is not None
         self._generator = (
@@ -239,6 +252,11 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
 
     def step(self, features: torch.Tensor, targets: torch.Tensor) -> None:
         """Take one step on the batch that the loader has just handed out."""
+        if self._ended:
+            raise InvalidDescription(
+                "step must not follow the release, got one: the weights are rounded and may have "
+                "been seen; begin a new run."
+            )
         self._check_order()
         if self._head.weight.dtype is not torch.float64:
             raise InvalidDescription(
@@ -327,10 +345,29 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
         )
 
 
+def release(optimizer: NoisySGD) -> Certificate | VoidCertificate:
+    """Round the head's weights to the run's public grid, end the run, and return its certificate.
+
+    Of several processes each one calls it, and all of them have the same weights.
+    """
+    made = certificate_of(optimizer)
+    optimizer._ended = True
+    round_to([optimizer._head.weight], release_grid(optimizer.description()))
+    return made
+
+
+def round_to(parameters: Iterable[Any], spacing: float) -> None:
+    """Replace every number by the nearest multiple of a power of two; spacing 0 changes none."""
+    with torch.no_grad():
+        for parameter in parameters:
+            rounded = to_grid(parameter.detach().double().cpu().numpy(), spacing)
+            parameter.copy_(torch.from_numpy(rounded))
+
+
 def certificate_of(optimizer: NoisySGD) -> Certificate | VoidCertificate:
     """Return what the steps taken so far guarantee if the head's weights are shown now, only now.
 
-    Void if the noise came from a seed.
+    Void if the noise came from a seed.  `release` also rounds the weights, and ends the run.
     """
     check.kind("optimizer", optimizer, (NoisySGD,))
     made = certify(optimizer.description())

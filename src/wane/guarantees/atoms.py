@@ -21,7 +21,7 @@ from scipy import special
 from wane.errors import InvalidDescription
 from wane.guarantees import arguments
 from wane.numerics.rounding import add_up, inflate, root_sum_of_squares_up
-from wane.numerics.sampled_gaussian import renyi_add_or_remove, renyi_replace
+from wane.numerics.sampled_gaussian import renyi_add_or_remove, renyi_fixed_size, renyi_replace
 
 
 class Pair(Enum):
@@ -32,6 +32,10 @@ class Pair(Enum):
 
     ADD_OR_REMOVE = "add or remove"
     """(1-q) N(0,1) + q N(mu,1) against N(0,1), in both directions."""
+
+    FIXED_SIZE = "fixed size"
+    """One pair, at orders above one with the profile of (1-q) N(0,1) + q N(mu,1) against N(0,1), and
+    below with its mirror image: the record takes another's place, and all laws are mu apart."""
 
 
 @dataclass(frozen=True, order=True)
@@ -61,8 +65,8 @@ class SampledGaussianStep:
         object.__setattr__(self, "rate", arguments.probability(self.rate, "rate"))
         if not isinstance(self.pair, Pair):
             raise InvalidDescription(
-                f"pair must be Pair.REPLACE or Pair.ADD_OR_REMOVE, got {self.pair!r}; take the "
-                "one that matches the adjacency"
+                f"pair must be Pair.REPLACE, Pair.ADD_OR_REMOVE or Pair.FIXED_SIZE, got "
+                f"{self.pair!r}; take the one that matches the adjacency and the batches"
             )
 
     def renyi(self, order: float) -> float:
@@ -73,8 +77,14 @@ class SampledGaussianStep:
             return gaussian_renyi(order, unsampled_mu(self))
         if math.isinf(self.mu) or math.isinf(order):
             return math.inf
-        by_pair = {Pair.REPLACE: renyi_replace, Pair.ADD_OR_REMOVE: renyi_add_or_remove}
-        return by_pair[self.pair](order, self.rate, self.mu)
+        return _RENYI[self.pair](order, self.rate, self.mu)
+
+
+_RENYI = {
+    Pair.REPLACE: renyi_replace,
+    Pair.ADD_OR_REMOVE: renyi_add_or_remove,
+    Pair.FIXED_SIZE: renyi_fixed_size,
+}
 
 
 @dataclass(frozen=True)
@@ -118,7 +128,7 @@ def gaussian_renyi(order: float, mu: float) -> float:
 
 
 def unsampled_mu(step: SampledGaussianStep) -> float:
-    """The mu of the step at rate 1: the replace pair lies 2 mu apart, the other mu."""
+    """The mu of the step at rate 1: the replace pair lies 2 mu apart, the others mu."""
     return add_up([(step.mu, 2 if step.pair is Pair.REPLACE else 1)])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 from wane.guarantees.atoms import (
@@ -16,6 +17,8 @@ from wane.guarantees.atoms import (
 )
 from wane.numerics.composed_losses import ComposedLosses
 from wane.numerics.loss_dots import (
+    MASS_MARGIN,
+    FixedSizeLoss,
     GaussianLoss,
     LossDots,
     ReplacedLoss,
@@ -26,6 +29,7 @@ from wane.numerics.loss_dots import (
     connect_dots,
     loss_spread,
 )
+from wane.numerics.sampled_gaussian import unmoved
 
 LARGEST_GAUSSIAN = 1e4
 """A mu beyond which a Gaussian step inside a numerical account counts as no privacy."""
@@ -84,9 +88,13 @@ def _steps(atom: Atom) -> list[tuple[Step, float]]:
 
 
 def _sampled(atom: SampledGaussianStep, reverse: bool) -> Step:
-    if atom.pair is Pair.REPLACE:
-        return ReplacedLoss(atom.mu, atom.rate)
-    return SampledLoss(atom.mu, atom.rate, reverse)
+    if atom.pair is Pair.ADD_OR_REMOVE:
+        return SampledLoss(atom.mu, atom.rate, reverse)
+    mirrored: dict[Pair, Callable[[float, float], Step]] = {
+        Pair.REPLACE: ReplacedLoss,
+        Pair.FIXED_SIZE: FixedSizeLoss,
+    }
+    return mirrored[atom.pair](atom.mu, atom.rate)
 
 
 def _dots(atom: Atom, interval: float, reverse: bool) -> LossDots:
@@ -95,7 +103,11 @@ def _dots(atom: Atom, interval: float, reverse: bool) -> LossDots:
         if atom.mu > LARGEST_SAMPLED:
             one_sided = atom.pair is Pair.ADD_OR_REMOVE
             return always_seen(atom.rate, interval, reverse and one_sided)
-        return connect_dots(_sampled(atom, reverse), interval)
+        moved = connect_dots(_sampled(atom, reverse), interval)
+        if atom.pair is not Pair.FIXED_SIZE:
+            return moved
+        still = unmoved(atom.rate, atom.mu) * (1.0 + MASS_MARGIN)
+        return blend([(moved, 1.0), (always_seen(0.0, interval, False), still)])
     if isinstance(atom, GaussianStep):
         return connect_dots(GaussianLoss(atom.mu), interval)
     parts = zip(atom.mus, atom.weights, strict=True)

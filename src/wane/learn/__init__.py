@@ -14,7 +14,7 @@ from wane.errors import MissingExtra
 if TYPE_CHECKING:
     from wane.learn.classifiers import Multiclass, PrivateLinearSVC, PrivateLogisticRegression
     from wane.learn.conformance import EXPECTED_FAILED_CHECKS
-    from wane.learn.curvature import CurvatureBound, private_curvature
+    from wane.learn.curvature import CurvatureBound, PrivateCurvature, private_curvature
     from wane.learn.loading import load_model
     from wane.learn.mean import PrivateMean
     from wane.learn.refusals import FROM_DATA, DataDependentWarning, TooFewRecords
@@ -40,6 +40,7 @@ __all__ = [
     "FROM_DATA",
     "FeatureScaler",
     "Multiclass",
+    "PrivateCurvature",
     "PrivateElasticNet",
     "PrivateHuberRegressor",
     "PrivateLasso",
@@ -64,7 +65,7 @@ __all__ = [
 _HOMES = {
     "classifiers": ("Multiclass", "PrivateLinearSVC", "PrivateLogisticRegression"),
     "conformance": ("EXPECTED_FAILED_CHECKS",),
-    "curvature": ("CurvatureBound", "private_curvature"),
+    "curvature": ("CurvatureBound", "PrivateCurvature", "private_curvature"),
     "loading": ("load_model",),
     "mean": ("PrivateMean",),
     "refusals": ("DataDependentWarning", "FROM_DATA", "TooFewRecords"),

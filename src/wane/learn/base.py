@@ -15,22 +15,34 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from wane.certify import Certificate, JointCertificate, SideRelease, certify
-from wane.describe import Adjacency, Cyclic, NoisyDescent, Objective, ShuffledOnce, check
+from wane.describe import (
+    Adjacency,
+    Cyclic,
+    FullBatch,
+    NoisyDescent,
+    ShuffledOnce,
+    check,
+)
 from wane.describe.batches import Batches
 from wane.describe.domains import Domain
 from wane.errors import InvalidDescription
-from wane.learn.bounding import Bounding
+from wane.learn.bounding import Bounding, require_described, row_norm
 from wane.learn.coordinates import Coordinates
+from wane.learn.curvature import PrivateCurvature
 from wane.learn.declared import Voids, check_target, feature_scaler, generator, seed_voids
+from wane.learn.exact import exact_noise
+from wane.learn.longer_steps import check_curvature, with_curvature
 from wane.learn.plan import Problem, plan
 from wane.learn.progress import step_counter
 from wane.learn.refusals import require_enough_records
-from wane.learn.releases import Certified, entered
+from wane.learn.releases import Certified
+from wane.learn.resumable import accounted
 from wane.learn.saving import write_model
 from wane.learn.scaling import FeatureScaler
+from wane.learn.tuning import PublicData, require_public, tuned
 from wane.learn.validated import validated
 from wane.learn.void import VoidCertificate, joined, parts_of
-from wane.run import descend, release_grid, to_grid
+from wane.run import Checkpoint, descend, release_grid, to_grid
 from wane.run.linear import LinearSums
 from wane.run.links import Link
 from wane.run.parts import PartedSums
@@ -63,7 +75,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A fit that is checked, planned and certified; no noise has been drawn."""
+    """A fit that is checked, planned and certified; no noise has been drawn.
+
+    Where something is released `first`, the run stands for others like it and the certificate is a
+    promise for all of them; `first` draws that noise and returns what is then run.
+    """
 
     task: Task
     scaler: FeatureScaler
@@ -72,6 +88,7 @@ class Prepared:
     gradients: Sums
     start: Array | None
     certificate: Certificate | JointCertificate | VoidCertificate
+    first: Callable[[np.random.Generator], Prepared] | None = None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -95,8 +112,17 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
             fitted estimator of the same kind, whose certificate is then composed with this fit's.
         step_size, steps, batches, clip, ridge, cool_down: fixed here, or None: planned from public
             numbers alone.
+        curvature: None, or `PrivateCurvature()`: part of the budget is spent on a bound on the
+            curvature of the average loss, and steps of all rows are as long as that allows.
+        tune_on: None, or `PublicData(X, y)`: the settings that do best on these rows are used.
         account: an account of a `wane.ledger.Ledger`: the release is entered there before any noise
             is drawn, and refused if it would exceed the budget.
+        checkpoint: a `wane.run.Checkpoint`: the fit saves itself there, sealed with a key that you
+            hold, is taken up again exactly, and deletes the file when it ends.  The ledger counts
+            it once.
+        release_noise: None, or how much exact noise is added to the release, as a multiple of the
+            run's last noise: discrete Gaussian, sampled in whole numbers, and not repeatable.  The
+            certificate stays as it is; `wane.learn.exact` says what this noise gives alone.
         progress: show a bar with steps and time, which tells nothing else.
         seed_voids_privacy: a seed makes the fit repeatable and voids its certificate.
 
@@ -118,7 +144,11 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
     clip: float | None = None
     ridge: float | None = None
     cool_down: int | None = None
+    curvature: PrivateCurvature | None = None
+    tune_on: PublicData | None = None
     account: Any = None
+    checkpoint: Checkpoint | None = None
+    release_noise: float | None = None
     progress: bool = False
     seed_voids_privacy: int | None = None
 
@@ -131,22 +161,37 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
                 "sample_weight must be None: a weight multiplies one record's share in the model, "
                 "and the certificate counts every record once; repeat no record and weigh none."
             )
-        return self._finish(self._prepare(X, y))
+        ready = self._prepare(X, y)
+        if self.tune_on is None:
+            return self._finish(ready)
+        chosen = tuned(self, self.tune_on, records=ready.run.records)
+        return self._take_over(chosen._finish(chosen._prepare(X, y)))
+
+    def _take_over(self, fitted: PrivateLinearModel) -> Self:
+        """Keep the release of a copy that was fitted with other settings."""
+        for name, value in vars(fitted).items():
+            if name.endswith("_"):
+                setattr(self, name, value)
+        return self
 
     def _finish(self, ready: Prepared) -> Self:
         """Run what was prepared, and keep its release."""
-        with (
-            entered(self.account, ready.certificate),
-            step_counter(ready.run.total_steps, shown=bool(self.progress)) as counter,
-        ):
-            end = descend(
-                ready.run,
-                ready.gradients,
-                generator=generator(self.seed_voids_privacy),
-                start=ready.start,
-                progress=counter,
-            )
-        self._keep(ready, to_grid(end, release_grid(ready.run)))
+        exact = exact_noise(ready.run, self.release_noise)
+        public = {"model": type(self).__name__, "release_noise": self.release_noise}
+        with accounted(self.account, ready.certificate, self.checkpoint, **public) as checkpoint:
+            noise = generator(self.seed_voids_privacy)
+            ready = ready if ready.first is None else ready.first(noise)
+            with step_counter(ready.run.total_steps, shown=bool(self.progress)) as counter:
+                end = descend(
+                    ready.run,
+                    ready.gradients,
+                    generator=noise,
+                    start=ready.start,
+                    progress=counter,
+                    checkpoint=checkpoint,
+                )
+            end = to_grid(end, release_grid(ready.run)) if exact is None else exact.add(end)
+        self._keep(ready, end)
         return self
 
     def save_model(self, path: str | Path) -> None:
@@ -168,13 +213,29 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
         task = self._task(y)
         scaler, read = feature_scaler(self.feature_norm, self.feature_bounds, X)
         task = replace(task, voids=task.voids + read)
-        return self._prepared(task, scaler, X.shape, lambda bounded: bounded(X, task.targets))
+
+        def sums(bounded: Bounding) -> Sums:
+            return bounded(X, task.targets)
+
+        if self.curvature is None:
+            return self._prepared(task, scaler, X.shape, sums)
+        budgets = self.curvature.split(self.epsilon, self.delta)
+        epsilon = budgets.epsilon(self.delta)
+        ready = self._prepared(task, scaler, X.shape, sums, epsilon=epsilon, batches=FullBatch())
+        return with_curvature(self, ready, budgets, X)
 
     def _check_declared(self) -> None:
         check_target(self.epsilon, self.delta, self.adjacency)
         if self.fit_intercept:
             check.real("intercept_norm", self.intercept_norm, above=0.0)
         seed_voids(self.seed_voids_privacy)
+        if self.tune_on is not None:
+            require_public(self.tune_on)
+        check_curvature(self)
+        if self.checkpoint is not None:
+            check.kind("checkpoint", self.checkpoint, (Checkpoint,))
+        if self.release_noise is not None:
+            check.real("release_noise", self.release_noise, above=0.0)
 
     def _prepared(
         self,
@@ -184,11 +245,12 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
         sums: Callable[[Bounding], Sums],
         *,
         in_order: bool = False,
+        **fixed: Any,
     ) -> Prepared:
         """Plan and certify for so many rows and columns, whose gradients `sums` knows how to add.
 
         `in_order` turns a secret order of the rows, if the plan chose one, into the order they
-        have; the plan was calibrated for that.
+        have; the plan was calibrated for that.  `fixed` is for the plan.
         """
         records, columns = shape
         coordinates = Coordinates(
@@ -198,12 +260,12 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
             task.centre,
             task.unit,
         )
-        run = self._planned(task, coordinates, scaler, records)
+        run = self._planned(task, coordinates, scaler, records, **fixed)
         if in_order and self.batches is None and isinstance(run.batches, ShuffledOnce):
             run = replace(run, batches=Cyclic(run.batches.size))
-        norm, bound = _row_norm(scaler, coordinates), run.objective.gradient_bound
+        norm, bound = row_norm(scaler, coordinates), run.objective.gradient_bound
         gradients = sums(Bounding(scaler, task.link, norm, bound, coordinates.intercept))
-        _require_described(run.objective, gradients.objective)
+        require_described(run.objective, gradients.objective)
         start, earlier, inherited = self._start(coordinates, scaler, task)
         parts = (*earlier, self._certified(run))
         voids = task.voids + seed_voids(self.seed_voids_privacy) + inherited
@@ -211,8 +273,16 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
         return Prepared(task, scaler, coordinates, run, gradients, start, certificate)
 
     def _planned(
-        self, task: Task, coordinates: Coordinates, scaler: FeatureScaler, records: int
+        self,
+        task: Task,
+        coordinates: Coordinates,
+        scaler: FeatureScaler,
+        records: int,
+        *,
+        epsilon: float | None = None,
+        **fixed: Any,
     ) -> NoisyDescent:
+        """Return the plan; `epsilon` is the run's share if that is not all, `fixed` its choices."""
         require_enough_records(
             records,
             math.prod(coordinates.shape),
@@ -222,14 +292,15 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
         )
         choices = {name: getattr(self, name) for name in CHOICES}
         choices["domain"] = self._domain(coordinates)
+        choices |= fixed
         return plan(
             Problem(
                 link=task.link,
                 records=records,
                 features=coordinates.rows,
-                feature_norm=_row_norm(scaler, coordinates),
+                feature_norm=row_norm(scaler, coordinates),
             ),
-            epsilon=self.epsilon,
+            epsilon=self.epsilon if epsilon is None else epsilon,
             delta=self.delta,
             adjacency=self.adjacency,
             **{name: value for name, value in choices.items() if value is not None},
@@ -305,19 +376,3 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
 
 def _classes(task: Task) -> Any:
     return () if task.classes is None else task.classes
-
-
-def _row_norm(scaler: FeatureScaler, coordinates: Coordinates) -> float:
-    """No scaled row is longer, the intercept's constant included; never rounded down."""
-    if not coordinates.intercept:
-        return scaler.feature_norm
-    return math.nextafter(math.hypot(scaler.feature_norm, coordinates.intercept), math.inf)
-
-
-def _require_described(described: Objective, actual: Objective) -> None:
-    """Refuse a plan that claims more of the losses than the gradients that would run can keep."""
-    if replace(described, ridge=0.0, dimension=None) != actual:
-        raise InvalidDescription(
-            "The plan's objective must be that of the loss with the plan's clipping, got "
-            f"{described}; nothing was run."
-        )

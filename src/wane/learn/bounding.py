@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import NDArray
 
 from wane.describe import Objective
+from wane.errors import InvalidDescription
+from wane.learn.coordinates import Coordinates
+from wane.learn.curvature import averaged
 from wane.learn.scaling import FeatureScaler
 from wane.run.linear import LinearSums
 from wane.run.links import Link
@@ -48,4 +52,26 @@ class Bounding:
             gradient_bound=self.gradient_bound,
             intercept=self.intercept,
             reserve=self.reserve,
+        )
+
+
+def row_norm(scaler: FeatureScaler, coordinates: Coordinates) -> float:
+    """No scaled row is longer, the intercept's constant included; never rounded down."""
+    if not coordinates.intercept:
+        return scaler.feature_norm
+    return math.nextafter(math.hypot(scaler.feature_norm, coordinates.intercept), math.inf)
+
+
+def require_described(
+    described: Objective, actual: Objective, average: float | None = None
+) -> None:
+    """Refuse a plan that claims more of the losses than the gradients that would run can keep.
+
+    `average` is a released bound on the curvature of their average, if the plan rests on one.
+    """
+    kept = actual if average is None else averaged(actual, average)
+    if replace(described, ridge=0.0, dimension=None) != kept:
+        raise InvalidDescription(
+            "The plan's objective must be that of the loss with the plan's clipping, got "
+            f"{described}; nothing was run."
         )

@@ -22,8 +22,20 @@ from wane.learn.validated import validated
 from wane.run.linear import LinearSums
 from wane.run.parts import Evaluate, PartedSums, reserve
 
-STAYS = ("account", "progress", "seed_voids_privacy", "warm_start")
+STAYS = (
+    "account",
+    "checkpoint",
+    "progress",
+    "release_noise",
+    "seed_voids_privacy",
+    "warm_start",
+)
 """Arguments of an estimator that a reader of rows has no business with."""
+WHOLE = {
+    "curvature": "the average's curvature is found with all rows at hand",
+    "tune_on": "call tuned(), to which their number is enough, and fit what it returns",
+}
+"""Arguments for rows in one piece, and why."""
 T = TypeVar("T")
 Model = TypeVar("Model", bound=PrivateLinearModel)
 
@@ -77,6 +89,11 @@ class Reader:
             )
         estimator._check_declared()
         known = {field.name: getattr(estimator, field.name) for field in fields(estimator)}
+        for name, instead in WHOLE.items():
+            if known[name] is not None:
+                raise InvalidDescription(
+                    f"{name} must be None for rows in parts, got one; {instead}."
+                )
         for name, value in known.items():
             if isinstance(value, FromData):
                 raise InvalidDescription(
@@ -167,9 +184,15 @@ def fit_parts(
         bounding = replace(plain, reserve=reserve(facts.sizes))
         rows = facts.columns + (bounding.intercept > 0.0)
         outputs = bounding.link.outputs
+        evaluate = evaluator(bounding)
+        if estimator.checkpoint is not None and not hasattr(evaluate, "fingerprint"):
+            raise InvalidDescription(
+                "checkpoint must be None for rows on other machines, got one: nothing here could "
+                "tell whether the rows are the same when the run is taken up again."
+            )
         return PartedSums(
             facts.sizes,
-            evaluator(bounding),
+            evaluate,
             shape=(rows,) if outputs == 1 else (rows, outputs),
             objective=bounding.objective,
         )

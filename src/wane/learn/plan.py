@@ -46,7 +46,9 @@ from wane.describe import (
 )
 from wane.describe.batches import Batches
 from wane.describe.domains import Domain
+from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
+from wane.learn.curvature import averaged
 from wane.learn.plan_priors import prior_of
 from wane.run.links import Link
 
@@ -95,6 +97,8 @@ class Choices:
         step_size, steps, batches, cool_down, domain: as in `NoisyDescent`.
         clip: bound on one record's gradient.
         ridge: weight of `ridge/2 |x|^2`; 0 unless given, since stopping in time does its work.
+        average_smoothness: a released bound on the curvature of the average loss, for the gradient
+            bound `clip`; then every step uses all rows.
     """
 
     step_size: float | None = None
@@ -104,6 +108,17 @@ class Choices:
     ridge: float | None = None
     cool_down: int | None = None
     domain: Domain | None = None
+    average_smoothness: float | None = None
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.batches, FullBatch) and self.clip is not None
+        free = self.domain is None or math.isinf(self.domain.diameter)
+        if self.average_smoothness is not None and not (whole and free):
+            raise InvalidDescription(
+                "batches must be FullBatch(), clip be given and domain be unbounded to use the "
+                "curvature of the average, got others; it belongs to that clip, and a batch may "
+                "bend more."
+            )
 
 
 @dataclass(frozen=True)
@@ -145,6 +160,8 @@ def _courses(problem: Problem, strength: float, fixed: Choices) -> Iterator[Cour
     bounds = prior.bounds(R) if fixed.clip is None else (fixed.clip,)
     for bound in bounds:
         objective = problem.link.objective(R, bound, ridge)
+        if fixed.average_smoothness is not None:
+            objective = averaged(objective, fixed.average_smoothness)
         assert objective.gradient_bound is not None
         best_reach = prior.tolerance(objective.gradient_bound / R, strength) * strength
         time = best_reach / (R * objective.gradient_bound)

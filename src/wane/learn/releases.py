@@ -32,17 +32,28 @@ class Account(Protocol):
     """Where releases are entered before their noise is drawn, as an account of a ledger does."""
 
     def spend(
-        self, certificate: Certificate | JointCertificate | VoidCertificate
+        self,
+        certificate: Certificate | JointCertificate | VoidCertificate,
+        *,
+        run: str | None = None,
     ) -> AbstractContextManager[object]:
-        """Enter the release, or refuse it; leaving the context confirms it."""
+        """Enter the release, or refuse it; leaving the context confirms it.
+
+        A run with a name is entered once, however often it is taken up again.
+        """
         ...
 
 
 def entered(
-    account: Account | None, certificate: Certificate | JointCertificate | VoidCertificate
+    account: Account | None,
+    certificate: Certificate | JointCertificate | VoidCertificate,
+    *,
+    run: str | None = None,
 ) -> AbstractContextManager[object]:
-    """Return the context in which a release may happen."""
-    return nullcontext() if account is None else account.spend(certificate)
+    """Return the context in which a release may happen; `run` names one that may be taken up."""
+    if account is None:
+        return nullcontext()
+    return account.spend(certificate) if run is None else account.spend(certificate, run=run)
 
 
 def certificate_to_fields(

@@ -20,8 +20,9 @@ from wane.learn.releases import certificate_to_fields
 
 FORMAT = "wane-model"
 VERSION = 1
-NOT_KEPT = ("warm_start", "batches", "account")
-"""A release needs no start any more, `run_` describes the batches, and a ledger is not its part."""
+NOT_KEPT = ("warm_start", "batches", "curvature", "tune_on", "account", "checkpoint")
+"""A release needs no start any more, `run_` and the certificate say what was run, and a ledger is
+not its part; nor is a checkpoint, which holds a key."""
 
 
 def write_model(model: Any, path: str | Path) -> None:

@@ -7,6 +7,7 @@ it must not depend on what the rows hold, and a file that is sorted by its targe
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,6 +99,13 @@ class _Stream:
         """Yield the sum over the wanted rows of each block."""
         for block, rows in wanted:
             yield self._block(block)(parameters, rows)
+
+    def fingerprint(self, key: bytes) -> bytes:
+        """Return a keyed hash of all blocks, in one more pass over the files."""
+        made = hashlib.blake2b(key=key, digest_size=32, person=b"wane-blocks")
+        for index in range(len(self._places)):
+            made.update(self._block(index).fingerprint(key))
+        return made.digest()
 
     def _block(self, index: int) -> LinearSums:
         if self._held is None or self._held[0] != index:

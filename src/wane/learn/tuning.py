@@ -2,14 +2,15 @@
 
 Which of several settings did best on private rows is itself a release.  Counting it would cost as
 much as several fits, so wane plans from public numbers instead, and tunes only where rows are
-declared public.
+declared public.  Trials touch neither the account nor the checkpoint of the fit that follows, and
+their noise comes from fixed seeds, since public rows need none: the choice can be repeated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -17,8 +18,23 @@ from sklearn.base import clone
 from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
-from wane.learn.base import PrivateLinearModel
 
+if TYPE_CHECKING:
+    from wane.learn.base import PrivateLinearModel
+
+ALONE = {
+    "account": None,
+    "checkpoint": None,
+    "curvature": None,
+    "progress": False,
+    "release_noise": None,
+    "tune_on": None,
+}
+"""What a trial on public rows must not share with the fit on private ones."""
+SHARED = ("account", "checkpoint", "warm_start")
+"""What a copy has in common with the estimator, where scikit-learn's clone would copy it too."""
+FIXED = ("epsilon", "delta", "adjacency", "seed_voids_privacy", *ALONE)
+"""What no candidate may change: the target is not a setting, nor is who counts it."""
 TIMES = (0.25, 0.5, 2.0, 4.0)
 """Without candidates of the user's own, these multiples of the planned time are tried."""
 
@@ -48,22 +64,31 @@ def tuned(
     wins ties.  A fit of m public rows shows what a fit of n private rows would do if its Gaussian
     level is n/m times as large, because the noise depends on their product alone.
     """
+    require_public(tune_on)
+    n = check.whole("records", records, least=1)
+    times = check.whole("repeats", repeats, least=1)
+    (X, y), (X_test, y_test) = _halves(tune_on)
+    level = _stretched(estimator, n, len(X))
+    trial = _copy(estimator, ALONE | {"epsilon": level, "seed_voids_privacy": 0})
+    tried = [{}, *(_around_the_plan(trial, X, y) if candidates is None else candidates)]
+    _refuse_other_targets(tried)
+
+    def score(choice: Mapping[str, Any], seed: int) -> float:
+        model = _copy(trial, {**choice, "seed_voids_privacy": seed}).fit(X, y)
+        return float(model.score(X_test, y_test))
+
+    scores = [np.mean([score(choice, seed) for seed in range(times)]) for choice in tried]
+    return _copy(estimator, {"tune_on": None, **tried[int(np.argmax(scores))]})
+
+
+def require_public(tune_on: object) -> None:
+    """Refuse rows that nobody declared public."""
     if not isinstance(tune_on, PublicData):
         raise InvalidDescription(
             "tune_on must be PublicData(X, y), got something else; choosing settings by how they "
             "do on private rows would release which did best, and no certificate counts that. "
             "Leave the plan as it is, or tune on rows that are public."
         )
-    n = check.whole("records", records, least=1)
-    times = check.whole("repeats", repeats, least=1)
-    (X, y), (X_test, y_test) = _halves(tune_on)
-    trial = clone(estimator).set_params(epsilon=_stretched(estimator, n, len(X)))
-    tried = [{}, *(_around_the_plan(trial, X, y) if candidates is None else candidates)]
-    scores = [
-        np.mean([_fitted(trial, choice, X, y).score(X_test, y_test) for _ in range(times)])
-        for choice in tried
-    ]
-    return _copy(estimator, tried[int(np.argmax(scores))])
 
 
 def _halves(data: PublicData) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
@@ -83,19 +108,24 @@ def _stretched(estimator: PrivateLinearModel, private: int, public: int) -> floa
 
 
 def _around_the_plan(trial: PrivateLinearModel, X: Any, y: Any) -> list[dict[str, Any]]:
-    run = _fitted(trial, {}, X, y).run_
+    run = trial._prepare(X, y).run
     planned = run.total_steps - run.cool_down
     return [
         {"step_size": run.step_size, "steps": max(1, round(factor * planned))} for factor in TIMES
     ]
 
 
+def _refuse_other_targets(candidates: Iterable[Mapping[str, Any]]) -> None:
+    found = sorted({name for choice in candidates for name in choice if name in FIXED})
+    if found:
+        raise InvalidDescription(
+            f"candidates must leave {', '.join(found)} alone, got other values; a target is stated "
+            "by whoever is responsible for the records, and not tuned."
+        )
+
+
 def _copy(estimator: PrivateLinearModel, choice: Mapping[str, Any]) -> PrivateLinearModel:
-    made: PrivateLinearModel = clone(estimator).set_params(**choice)
+    """Return an unfitted copy with these choices."""
+    shared = {name: getattr(estimator, name) for name in SHARED}
+    made: PrivateLinearModel = clone(estimator).set_params(**{**shared, **choice})
     return made
-
-
-def _fitted(
-    trial: PrivateLinearModel, choice: Mapping[str, Any], X: Any, y: Any
-) -> PrivateLinearModel:
-    return _copy(trial, choice).fit(X, y)

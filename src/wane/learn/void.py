@@ -63,6 +63,11 @@ def parts_of(
     return (certificate,) if isinstance(certificate, Certificate) else certificate.parts
 
 
+def reasons_of(certificate: Certificate | JointCertificate | VoidCertificate) -> tuple[str, ...]:
+    """Return what voids a certificate; nothing if it is valid."""
+    return certificate.reasons if isinstance(certificate, VoidCertificate) else ()
+
+
 def joined(
     parts: tuple[Certificate | SideRelease, ...], reasons: tuple[str, ...]
 ) -> Certificate | JointCertificate | VoidCertificate:

@@ -99,10 +99,12 @@ class Account:
             rows.append(connection, "budget", self.dataset, fields)
 
     @contextmanager
-    def spend(self, certificate: Certified) -> Iterator[int]:
+    def spend(self, certificate: Certified, *, run: str | None = None) -> Iterator[int]:
         """Write a release down, let it happen, and confirm it.
 
-        Whatever goes wrong inside, the release counts as spent: noise may have been drawn.
+        Whatever goes wrong inside, the release counts as spent: noise may have been drawn.  A `run`
+        with a name, which whoever takes it up again must know, is written down once; it must then
+        have the same certificate and draw the same noise, and is refused once it is confirmed.
         """
         if isinstance(certificate, VoidCertificate):
             raise InvalidDescription(
@@ -112,14 +114,19 @@ class Account:
         rows = self.ledger._rows
         with rows.locked() as connection:
             found = rows.read(connection)
-            budget = self._budget(found)
-            if budget is not None:
-                together = (*self._spent(found), *parts_of(certificate))
-                _refuse_beyond(together, budget, self.dataset)
-            content = {"certificate": certificate_to_fields(certificate), "at": _now()}
-            number = rows.append(connection, "release", self.dataset, content)
+            content: dict[str, Any] = {"certificate": certificate_to_fields(certificate)}
+            number = None if run is None else self._taken_up(found, content, run)
+            if number is None:
+                budget = self._budget(found)
+                if budget is not None:
+                    together = (*self._spent(found), *parts_of(certificate))
+                    _refuse_beyond(together, budget, self.dataset)
+                content |= {"at": _now()} | ({} if run is None else {"run": run})
+                number = rows.append(connection, "release", self.dataset, content)
         yield number
         with rows.locked() as connection:
+            if run is not None:  # another process may have ended it meanwhile
+                self._taken_up(rows.read(connection), content, run)
             rows.append(connection, "confirmation", self.dataset, {"release": number})
 
     @property
@@ -152,6 +159,28 @@ class Account:
         with self.ledger._rows.locked() as connection:
             parts = self._spent(self.ledger._rows.read(connection))
         return JointCertificate(parts) if parts else None
+
+    def _taken_up(self, found: list[Any], content: dict[str, Any], run: str) -> int | None:
+        """The row of a run with this name, which no release has confirmed; None if there is none.
+
+        A confirmed one is refused: its row speaks of one release, and that is out.
+        """
+        rows = [row for row in found if row[1] == "release" and row[2] == self.dataset]
+        mine = [row for row in rows if row[3].get("run") == run]
+        if not mine:
+            return None
+        number: int = mine[0][0]
+        if mine[0][3]["certificate"] != content["certificate"]:
+            raise InvalidDescription(
+                f"certificate must be that of release {number}, which the run began as, got "
+                "another; begin a new run."
+            )
+        if any(row[1] == "confirmation" and row[3]["release"] == number for row in found):
+            raise InvalidDescription(
+                f"run must not have been released before, got that of release {number}, which is "
+                "confirmed; delete its checkpoint to begin a new run."
+            )
+        return number
 
     def _spent(self, found: list[Any]) -> tuple[Certificate | SideRelease, ...]:
         return tuple(

@@ -179,6 +179,42 @@ class ReplacedLoss:
         return np.sign(loss) * (grown + half) / self.mu
 
 
+@dataclass(frozen=True)
+class FixedSizeLoss:
+    """The part of the pair of batches of fixed size in which something is learnt.
+
+    M = (1-q) N(0,1) + q N(mu,1) against N(0,1) beyond mu/2, and the mirror image of that; x is the
+    distance beyond.  The rest of the mass, `unmoved`, has loss zero and is not on the line.
+    """
+
+    mu: float
+    rate: float
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """Both components of P, which lie mu/2 on either side of zero."""
+        return -REACH, 0.5 * self.mu + REACH
+
+    @property
+    def scale(self) -> float:
+        """Where the record shows, the loss is as spread as that of a Gaussian step."""
+        return self.mu
+
+    def losses(self, x: Array) -> tuple[Array, Array]:
+        """ln(1 - q + q e^(mu |x|)) with the sign of x."""
+        shown = log_mixture(self.rate, self.mu * np.abs(x))
+        log_density = np.maximum(np.sign(x), 0.0) * shown - 0.5 * (np.abs(x) + 0.5 * self.mu) ** 2
+        return np.sign(x) * shown + 1e-15 * shown, np.exp(log_density) / _ROOT_TWO_PI
+
+    def place(self, loss: Array) -> Array:
+        """The inverse of `losses`, which is odd."""
+        size = np.abs(loss)
+        # ln(1 + (e^L - 1)/q), first without forming e^L, then without cancellation at small L.
+        large = size + np.log(-np.expm1(-size) + self.rate * np.exp(-size)) - math.log(self.rate)
+        moderate = np.log1p(np.expm1(np.minimum(size, 30.0)) / self.rate)
+        return np.sign(loss) * np.where(size > 30.0, large, moderate) / self.mu
+
+
 def loss_spread(step: Step) -> tuple[float, float]:
     """The range of the loss on the domain and its variance: enough to choose an interval."""
     low, high = step.domain

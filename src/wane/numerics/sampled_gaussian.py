@@ -5,7 +5,8 @@ Unit noise, shift mu, rate q.  With t = ln(P/Q) and s = order - 1,
     exp(s D) - 1 = integral of Q (e^(order t) - 1 - order (e^t - 1)),
 
 whose integrand is never negative, so that nothing cancels even when D is 1e-20.  The trapezoidal
-rule converges geometrically here: the integrand is analytic in a strip of width about 1/mu.
+rule converges geometrically on the whole line: the integrand is analytic in a strip of width about
+1/mu.  On a half-line, panels of that width are integrated by Gauss-Legendre rules instead.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ FLOOR = 1e-290
 
 _REACH = 12.0  # standard deviations kept beyond the outermost peak: exp(-72) is left out
 _MOST_POINTS = 400_000
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 Array = NDArray[np.float64]
 
@@ -40,7 +42,7 @@ def renyi_replace(order: float, rate: float, mu: float) -> float:
         return _by_convexity(order, rate, 2.0 * mu)
     below = log_mixture(rate, -mu * grid - 0.5 * mu**2)
     above = log_mixture(rate, mu * grid - 0.5 * mu**2)
-    return _divergence(order, below - above, above - 0.5 * grid**2, grid)
+    return _on_grid(order, below - above, above - 0.5 * grid**2, grid)
 
 
 def renyi_add_or_remove(order: float, rate: float, mu: float) -> float:
@@ -49,13 +51,40 @@ def renyi_add_or_remove(order: float, rate: float, mu: float) -> float:
     if grid is None:
         return _by_convexity(order, rate, mu)
     mixture = log_mixture(rate, mu * grid - 0.5 * mu**2)
-    removed = _divergence(order, mixture, -0.5 * grid**2, grid)
+    removed = _on_grid(order, mixture, -0.5 * grid**2, grid)
     left = _REACH + math.sqrt(-2.0 * order * math.log1p(-rate))
     grid = _grid(-left, mu + _REACH, order, mu)
     if grid is None:
         return max(removed, _by_convexity(order, rate, mu))
     mixture = log_mixture(rate, mu * grid - 0.5 * mu**2)
-    return max(removed, _divergence(order, -mixture, mixture - 0.5 * grid**2, grid))
+    return max(removed, _on_grid(order, -mixture, mixture - 0.5 * grid**2, grid))
+
+
+def renyi_fixed_size(order: float, rate: float, mu: float) -> float:
+    """Divergence of the pair of batches of fixed size, raised; see docs/proofs/sampled-steps.md.
+
+    With M = (1-q) N(0,1) + q N(mu,1): one law is M and the other N(0,1) beyond mu/2, their mirror
+    image has the roles exchanged, and the rest is a common atom.  Both directions agree.
+    """
+    reach = (order - 0.5) * mu + _REACH
+    panels = reach * max(2.0, mu * math.sqrt(order))
+    if not len(_NODES) * panels < _MOST_POINTS:
+        return _by_convexity(order, rate, mu)
+    edges = np.linspace(0.0, reach, math.ceil(panels) + 1)
+    half = 0.5 * (edges[1] - edges[0])
+    x = ((edges[:-1] + half)[:, None] + half * _NODES).ravel()
+    shown = log_mixture(rate, mu * x)
+    log_weights = -0.5 * (x + 0.5 * mu) ** 2 + np.tile(np.log(half * _WEIGHTS), len(edges) - 1)
+    log_ratio = np.concatenate([shown, -shown, [0.0]])
+    still = math.log(max(unmoved(rate, mu), np.finfo(float).tiny)) + 0.5 * math.log(2.0 * math.pi)
+    return _divergence(
+        order, log_ratio, np.concatenate([log_weights, log_weights + shown, [still]])
+    )
+
+
+def unmoved(rate: float, mu: float) -> float:
+    """The atom of the pair of fixed size, where nothing is learnt: (1-q) P(|N(0,1)| < mu/2)."""
+    return (1.0 - rate) * math.erf(mu / math.sqrt(8.0))
 
 
 def _grid(low: float, high: float, order: float, mu: float) -> Array | None:
@@ -75,17 +104,21 @@ def log_mixture(rate: float, exponent: Array) -> Array:
     return np.where(exponent <= 30.0, moderate, large)
 
 
-def _divergence(order: float, log_ratio: Array, log_density: Array, grid: Array) -> float:
+def _on_grid(order: float, log_ratio: Array, log_density: Array, grid: Array) -> float:
     """The divergence from ln(P/Q) and ln Q (up to the Gaussian constant) on the grid."""
-    step = float(grid[1] - grid[0])
+    return _divergence(order, log_ratio, log_density + math.log(float(grid[1] - grid[0])))
+
+
+def _divergence(order: float, log_ratio: Array, log_weights: Array) -> float:
+    """The divergence from ln(P/Q) and the logarithms of the weights of Q times sqrt(2 pi)."""
     excess = order - 1.0
-    log_constant = math.log(step) - 0.5 * math.log(2.0 * math.pi)
+    log_constant = -0.5 * math.log(2.0 * math.pi)
     # The integrand is extreme either where the ratio is large or where it is small.
     if order * float(np.max(log_ratio)) > 600.0:
-        log_total = float(special.logsumexp(order * log_ratio + log_density)) + log_constant
+        log_total = float(special.logsumexp(order * log_ratio + log_weights)) + log_constant
         return inflate(max(log_total / excess, FLOOR), RELATIVE)
-    density = np.exp(log_density + log_constant)
-    total = float(np.sum(density * _convex_gap(order, log_ratio)))
+    weights = np.exp(log_weights + log_constant)
+    total = float(np.sum(weights * _convex_gap(order, log_ratio)))
     return inflate(max(math.log1p(excess * total) / excess, FLOOR), RELATIVE)
 
 

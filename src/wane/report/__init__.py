@@ -17,10 +17,11 @@ from wane.report.fields import (
 from wane.report.html import certificate_html, html_page
 from wane.report.statement import privacy_statement, registry_entry
 from wane.report.text import bracket_text, certificate_text, curve_text, shown
-from wane.report.wording import NoiseSource
+from wane.report.wording import ExactNoise, NoiseSource
 
 __all__ = [
     "Account",
+    "ExactNoise",
     "NoiseSource",
     "bracket_fields",
     "bracket_text",

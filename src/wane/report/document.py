@@ -17,7 +17,7 @@ from wane.describe.fields import run_to_fields
 from wane.errors import NoTheoremApplies
 from wane.report import wording
 from wane.report.fields import certificate_fields, json_number
-from wane.report.wording import NoiseSource
+from wane.report.wording import ExactNoise, NoiseSource
 from wane.theory import Basis
 
 FORMAT = "wane-certificate"
@@ -43,6 +43,7 @@ class Account:
         voids: why there is no privacy after all, if there is none.
         context: public facts to file with the certificate, such as the hash of a schema.
         grid: the release was rounded to multiples of this; 0 if it was not rounded.
+        exact: exact noise that was added to the release, if any was.
     """
 
     noise: NoiseSource = NoiseSource.NOT_RUN
@@ -53,6 +54,7 @@ class Account:
     voids: tuple[str, ...] = ()
     context: tuple[tuple[str, str], ...] = ()
     grid: float = 0.0
+    exact: ExactNoise | None = None
 
 
 FROM_DESCRIPTION = Account()
@@ -88,7 +90,7 @@ def certificate_document(
         "constants": wording.constant_rows(last.run, account.origin),
         "bases": {b.value: b.meaning for b in Basis} | {Basis.DECLARED.value: account.declared},
         "releases": [_release(part, delta) for part in _parts(certificate)],
-        "numerics": wording.numerics(account.grid),
+        "numerics": wording.numerics(account.grid, account.exact),
         "noise": {"source": account.noise.value, "meaning": account.noise.meaning},
         "tuning": account.tuning,
         "context": dict(account.context),

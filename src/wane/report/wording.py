@@ -6,6 +6,7 @@ import enum
 import inspect
 import math
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,15 @@ ROUNDED = (
     "in floating point is known to leak, and costs no privacy. It does not make the noise inside "
     "the run exact."
 )
+EXACT = (
+    " To each released number, on that grid, noise from the discrete Gaussian law with parameter "
+    "{std:.6g} was added, sampled exactly, in whole numbers and from the operating system. This is "
+    "post-processing: it takes nothing from what is certified, and no more is claimed for it."
+)
+EXACT_ALONE = (
+    " Alone, however the noise inside the run was drawn, this noise would give epsilon {epsilon} "
+    "at delta {delta:g} for the one release, with the steps taken in exact arithmetic."
+)
 
 NO_TUNING = (
     "Nothing is charged for choosing the settings. That is right if they were chosen without the "
@@ -91,9 +101,30 @@ class NoiseSource(enum.Enum):
         }[self]
 
 
-def numerics(grid: float) -> str:
+@dataclass(frozen=True)
+class ExactNoise:
+    """Exact noise on a release: its law's parameter, and what it gives alone at some delta.
+
+    `epsilon` is as it will be printed, never rounded down; None claims nothing.
+    """
+
+    std: float
+    delta: float
+    epsilon: str | None = None
+
+    @property
+    def words(self) -> str:
+        """What is said of it."""
+        said = EXACT.format(std=self.std)
+        if self.epsilon is None:
+            return said
+        return said + EXACT_ALONE.format(epsilon=self.epsilon, delta=self.delta)
+
+
+def numerics(grid: float, exact: ExactNoise | None = None) -> str:
     """Return what is said of the numbers; a grid of 0 says that the release was not rounded."""
-    return NUMERICS + ROUNDED.format(grid=grid) if grid else NUMERICS
+    said = NUMERICS + ROUNDED.format(grid=grid) if grid else NUMERICS
+    return said if exact is None else said + exact.words
 
 
 def released_words(run: NoisyDescent) -> str:

@@ -4,7 +4,7 @@ chains       Overdamped, Underdamped, Projected on a Target; `simulate` runs man
 potentials   GradientPotential, GaussianPotential, and posteriors of data
 privacy      `certify_samples`, `certify_underdamped`; `draw` runs on private records
 distance     `certify_distance`, `plan_sampling` and more
-statistics   PrivateMean, PosteriorLogisticRegression, PosteriorLinearRegression (extra `learn`)
+statistics   PosteriorMean, PosteriorLogisticRegression, PosteriorLinearRegression (extra `learn`)
 diagnostics  on public data only (extra `sampling`)
 """
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from wane.sampling.estimators import (
         PosteriorLinearRegression,
         PosteriorLogisticRegression,
-        PrivateMean,
+        PosteriorMean,
     )
 
 __all__ = [
@@ -85,7 +85,7 @@ __all__ = [
     "PosteriorLinearRegression",
     "PosteriorLogisticRegression",
     "Potential",
-    "PrivateMean",
+    "PosteriorMean",
     "Projected",
     "Public",
     "PublicPaths",
@@ -118,7 +118,7 @@ __all__ = [
     "split_r_hat",
 ]
 
-_ESTIMATORS = ("PosteriorLinearRegression", "PosteriorLogisticRegression", "PrivateMean")
+_ESTIMATORS = ("PosteriorLinearRegression", "PosteriorLogisticRegression", "PosteriorMean")
 
 
 def __getattr__(name: str) -> Any:

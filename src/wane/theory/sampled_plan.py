@@ -8,6 +8,7 @@ choice made.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -31,7 +32,10 @@ SHARES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 EXCESSES = tuple(10.0 ** (i / 5.0) for i in range(-8, 14))
 FAILURE = 1e-3
 """The part of delta that may be spent on batches beyond the cap."""
+AFFORDABLE = 0.9
+"""The most of delta that may be, where a smaller cap keeps steps from expanding."""
 _LARGEST_TILT = 400.0
+_STEADY = 1e-12  # growth of a step that rounding alone explains
 _FAR = 1e100  # stands for a distance that nobody bounds: hopeless, but finite
 
 
@@ -65,11 +69,16 @@ class SampledPlan:
         added = self.run.adjacency is Adjacency.ADD_REMOVE
         return self.run.records if added else self.run.records - 1
 
-    @property
-    def pair(self) -> Pair:
-        """Which pair of mixtures a sampled step is."""
-        replaced = self.run.adjacency is Adjacency.REPLACE_ONE or not self.poisson
-        return Pair.REPLACE if replaced else Pair.ADD_OR_REMOVE
+    def pair(self, hidden: bool) -> Pair:
+        """Which pair a sampled step is, given whether the iterate before it is hidden.
+
+        With a record zeroed out a batch of fixed size may lack one record, and its map follows no
+        modulus of full batches; Theorem F then compares with the map that lacks the record.
+        """
+        replaced = self.run.adjacency is Adjacency.REPLACE_ONE
+        if self.poisson:
+            return Pair.REPLACE if replaced else Pair.ADD_OR_REMOVE
+        return Pair.FIXED_SIZE if replaced or not hidden else Pair.REPLACE
 
     def atom(self, noise_std: float, theta: float) -> SampledGaussianStep:
         """One sampled step that keeps 1 - theta of its noise variance."""
@@ -77,7 +86,8 @@ class SampledPlan:
         assert bound is not None
         shift = (1.0 if self.poisson else 2.0) * bound / self.run.batch_size
         mu = shift / (noise_std * math.sqrt(1.0 - theta)) * (1.0 + 4e-16)
-        return SampledGaussianStep(math.nextafter(mu, math.inf), self.rate, self.pair)
+        pair = self.pair(hidden=theta > 0.0)
+        return SampledGaussianStep(math.nextafter(mu, math.inf), self.rate, pair)
 
     @cached_property
     def levels(self) -> Array:
@@ -98,17 +108,44 @@ class SampledPlan:
         """The largest batch that is followed, and the probability that one step exceeds it."""
         if not self.poisson:
             return self.run.batch_size, 0.0
-        if self._never_expands:
+        if self._steady == self.others:
             return self.others, 0.0
         cap = cap_for(self.others, self.rate, FAILURE * delta / self.run.total_steps)
         return cap, binomial_tail(self.others, self.rate, cap)
 
+    def caps(self, delta: float) -> list[tuple[int, float]]:
+        """Caps worth trying: a rarely exceeded one, and a smaller one at which no step expands.
+
+        The second costs up to half of delta if all steps are used, or more if it must be smaller
+        still for no step to expand; then it limits how many can be used.
+        """
+        rare = self.cap(delta)
+        if not self.poisson or self._steady is None or rare[1] == 0.0:
+            return [rare]
+        tight = cap_for(self.others, self.rate, 0.5 * delta / self.run.total_steps)
+        cap = min(tight, self._steady)
+        exceeded = binomial_tail(self.others, self.rate, cap)
+        if cap >= rare[0] or self.failure(exceeded, 1) > AFFORDABLE * delta:
+            return [rare]
+        return [rare, (cap, exceeded)]
+
     @cached_property
-    def _never_expands(self) -> bool:
-        """No batch size drives two points apart."""
+    def _steady(self) -> int | None:
+        """The largest batch such that none up to it drives two points apart; None if there is none.
+
+        Batches of size zero only shrink distances by the ridge, if at all.
+        """
+        low, high = -1, self.others + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._shrinks(middle) else (low, middle)
+        return low if low >= 0 else None
+
+    def _shrinks(self, most: int) -> bool:
+        """No batch up to this size drives two points apart."""
         for eta in np.unique(self.run.plan.step_size).tolist():
-            row = lipschitz_row(self.run.objective, Batch(eta, self.run.batch_size, 0, self.others))
-            if row is None or row.log_factor > 0.0:
+            row = lipschitz_row(self.run.objective, Batch(eta, self.run.batch_size, 0, most))
+            if row is None or row.log_factor > _STEADY:
                 return False
         return True
 
@@ -140,9 +177,12 @@ class SampledPlan:
         """How far apart the runs can be before the last `horizon` steps."""
         if not self.tracked:
             return self.run.domain.diameter
+        return min(self._tracked(cap)(self.run.total_steps - horizon), _FAR)
+
+    @lru_cache(maxsize=16)  # noqa: B019
+    def _tracked(self, cap: int) -> Callable[[int], float]:
         least = 0 if self.poisson else self.run.batch_size - 1
-        found = tracked_distances(self.run, least, cap)(self.run.total_steps - horizon)
-        return min(found, _FAR)
+        return tracked_distances(self.run, least, cap)
 
     def profile(self, cap: int, theta: float) -> tuple[Array, Array]:
         """Horizons, and mu^2 of the distance for each."""
@@ -166,8 +206,8 @@ class SampledPlan:
 
     def member(self, delta: float) -> Guarantee:
         """The guarantee for the use that seems best at this delta."""
-        cap, exceeded = self.cap(delta)
-        use = self.best_use(cap, delta)
+        uses = [(self.best_use(*cap, delta), cap) for cap in self.caps(delta)]
+        (_, use), (cap, exceeded) = min(uses, key=lambda made: made[0][0])
         if use is None:
             return self.composition()
         window = _last(self.stretches(cap, use.theta), use.horizon)
@@ -186,21 +226,27 @@ class SampledPlan:
         failing = self.failure(exceeded, found.steps)
         return _WithFailure(inner, failing) if failing > 0.0 else inner
 
-    def best_use(self, cap: int, delta: float) -> Use | None:
-        """The use with the smallest epsilon by Renyi divergences; None if composition is."""
+    def best_use(self, cap: int, exceeded: float, delta: float) -> tuple[float, Use | None]:
+        """The smallest epsilon by Renyi divergences and the use that has it; none if composed."""
         excess = np.array(EXCESSES)
         convert = np.log1p(-1.0 / (1.0 + excess)) - (math.log(delta) + np.log1p(excess)) / excess
         composed = self._sampled_costs(0.0) @ self._totals + convert
         limit, best = float(np.min(composed)), None
         for theta in SHARES:
             horizons, distances = self._profiles(cap, theta)
+            failing = np.array([self.failure(exceeded, int(n)) for n in horizons]) / delta
+            affordable = failing <= AFFORDABLE
+            if not affordable.any():
+                break
+            horizons, distances = horizons[affordable], distances[affordable]
             costs = self._sampled_costs(theta) @ self.counts(horizons)
             costs += 0.5 * np.outer(1.0 + excess, distances) + convert[:, None]
+            costs -= np.log1p(-failing[affordable]) / excess[:, None]
             place = int(np.argmin(np.min(costs, axis=0)))
             value = float(np.min(costs[:, place]))
             if value < limit:
                 limit, best = value, Use(int(horizons[place]), theta)
-        return best
+        return limit, best
 
     @cached_property
     def _totals(self) -> Array:
@@ -230,7 +276,7 @@ class SampledPlan:
         """A bound on the Renyi divergence of this order."""
         whole = self.composition().renyi(order)
         rare = math.exp(-min((order - 1.0) * whole + 50.0, 500.0))
-        choices = {self.cap(delta) for delta in (1e-9, rare)}
+        choices = {cap for delta in (1e-9, rare) for cap in self.caps(delta)}
         return min(self._divergence(order, *choice, whole) for choice in choices)
 
     def _divergence(self, order: float, cap: int, exceeded: float, whole: float) -> float:

@@ -3,8 +3,8 @@
 The masses are tilted first: multiplied by e^(theta loss), so that the losses near the epsilon asked
 for become likely and rounding errors are small beside them.  To the sum over losses above epsilon
 are added: what may lie beyond the transform's window (Chernoff's bound), what lies beyond the grids
-(a union bound), and an a-priori bound on the transforms' rounding errors, in the Euclidean norm and
-with a generous constant (Higham, Accuracy and Stability, section 24.1).
+(a union bound), and an a-priori bound on the transforms' rounding errors, with a generous constant
+(Higham, Accuracy and Stability, section 24.1).
 """
 
 from __future__ import annotations
@@ -20,17 +20,22 @@ from flint import arb
 from wane.verify.balls import ball
 from wane.verify.bounds import Bound
 from wane.verify.records import TooLarge
-from wane.verify.sampled import RAREST, Array, Direction, Grid, SampledStep, on_grid
+from wane.verify.sampled import Array, Direction, Extent, Grid, Losses, on_grid
 
 UNIT = 2.0**-53
-TRANSFORM_ERROR = 64.0
-"""Rounding errors of one transform and power, in units of 2^-53 log2(n)."""
+TRANSFORM_ERROR = 16.0
+"""Rounding errors of one transform, in units of 2^-53 log2(n)."""
 WINDOW = 9.0
 MOST_POINTS = 1 << 19
-TILTS = (0.0, *(2.0**place for place in range(-3, 8)))
-MOST_CELLS = 30_000
-FINEST, COARSEST = 0.0015, 0.06
+TILTS = (0.0, *(2.0 ** (place / 2.0) for place in range(-6, 13)))
+"""How much likelier losses are made that are one deviation of the sum above."""
+COARSE, COARSEST = 0.015, 0.06
 """Spacing of the grid as a share of the deviation of one step's loss."""
+FEWEST_POINTS = 1 << 16
+JOINED = 0.0015
+"""Cells are joined up to this share of the deviation of the sum, or a third of this."""
+SHARP, LARGE = 0.02, 300.0
+"""Below this deviation of the sum, or beyond such losses, differences of tails lose digits."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,12 @@ class Account:
         """A bound on the mass beyond the grids."""
         return sum(grid.lost * count for grid, count in self.parts) * (1.0 + 1e-12)
 
+    @cached_property
+    def largest(self) -> float:
+        """No sum of losses on the grids is larger."""
+        tops = [(grid.first + len(grid.mass)) * grid.spacing * n for grid, n in self.parts]
+        return sum(tops) + 1e-9 * sum(abs(top) for top in tops)
+
     def log_moment(self, theta: float) -> float:
         """Logarithm of E e^(theta loss), of all steps."""
         if theta not in self._moments:
@@ -60,10 +71,23 @@ class Account:
 
     def saddle(self, epsilon: float) -> float:
         """The tilt on a ladder that makes epsilon most likely; any tilt gives a valid bound."""
-        return min(TILTS, key=lambda theta: self.log_moment(theta) - theta * epsilon)
+        return min(self.tilts, key=lambda theta: self.log_moment(theta) - theta * epsilon)
+
+    @cached_property
+    def tilts(self) -> list[float]:
+        """The ladder of tilts."""
+        return [tilt / self.deviation for tilt in TILTS]
+
+    @cached_property
+    def deviation(self) -> float:
+        """The deviation of the sum of all losses."""
+        moments = [(_mean_and_variance(grid.mass, grid)[1], n) for grid, n in self.parts]
+        return math.sqrt(sum(n * variance for variance, n in moments))
 
     def delta(self, epsilon: float) -> float:
         """An upper bound on delta."""
+        if epsilon > self.largest:
+            return min(self.lost, 1.0)
         theta = self.saddle(epsilon)
         if theta not in self._known:
             self._known[theta] = _Tilted.around(self, theta)
@@ -75,7 +99,7 @@ def _log_moment(grid: Grid, theta: float) -> float:
     losses = (grid.first + np.arange(len(grid.mass))) * grid.spacing
     top = theta * float(losses[-1])
     found = float(np.sum(grid.mass * np.exp(theta * losses - top)))
-    return top + math.log(found) + 8.0 * UNIT * (2.0 + abs(top))
+    return top + math.log(found) + 8.0 * UNIT * (2.0 + abs(top)) if found > 0.0 else math.inf
 
 
 @dataclass(frozen=True)
@@ -87,6 +111,7 @@ class _Tilted:
         p, q: probabilities of the losses from each grid point on, under both laws.
         doubt: a bound on the rounding errors in `p` from each grid point on.
         beyond: a bound on the probability of losses above the window.
+        sharp: the same without differences of sums, where those would lose digits.
     """
 
     first: float
@@ -95,6 +120,7 @@ class _Tilted:
     q: Array
     doubt: Array
     beyond: float
+    sharp: _Sharp | None
 
     @classmethod
     def around(cls, account: Account, theta: float) -> _Tilted:
@@ -116,7 +142,13 @@ class _Tilted:
         log_weight: Array = account.log_moment(theta) - theta * losses
         slip = sum(count * _tilt_error(grid, theta) for _, grid, count in tilted)
         sums = _summed(mass, (error, slip), losses, log_weight)
-        return cls(start * spacing, spacing, *sums, beyond)
+        sharp = None
+        if account.deviation < SHARP or losses[-1] > LARGE:
+            weight = np.exp(np.minimum(log_weight, LARGE))
+            usable = int(np.searchsorted(-log_weight, -LARGE))
+            doubts = error, _rounding(losses, log_weight, slip)
+            sharp = _Sharp(mass, weight, losses, usable, *doubts)
+        return cls(start * spacing, spacing, *sums, beyond, sharp)
 
     def delta(self, epsilon: float) -> float:
         """The sum over the window, plus all that may be missing."""
@@ -125,6 +157,8 @@ class _Tilted:
             return 1.0
         if place >= len(self.p):
             return self.beyond
+        if self.sharp is not None:
+            return self.sharp.delta(epsilon, place) + self.beyond
         # the point itself may lie a hair below epsilon, where its loss should not count
         less = epsilon - 1e-6 * self.spacing - 8.0 * UNIT * (abs(self.first) + epsilon)
         factor = math.exp(less) if less < 700.0 else 0.0  # leaving it out only adds
@@ -144,11 +178,41 @@ def _summed(
     p = np.where(usable, _from_top(weight * mass), math.inf)
     small = np.exp(np.minimum(log_weight - losses, 300.0))
     q = np.where(usable & (log_weight - losses <= 300.0), _from_top(small * mass), 0.0)
-    size = float(np.max(np.abs(log_weight)) + np.max(np.abs(losses)))
     error, slip = errors
-    rounding = 8.0 * UNIT * (len(mass) + size + 64.0) + 2.0 * slip
+    rounding = _rounding(losses, log_weight, slip)
     kept = _from_top(weight * np.abs(mass))
     return p, q, rounding * kept + 1.01 * error * np.sqrt(_from_top(weight * weight))
+
+
+def _rounding(losses: Array, log_weight: Array, slip: float) -> float:
+    """Relative error of weights, of sums of this length, and of the tilted masses."""
+    size = float(np.max(np.abs(log_weight)) + np.max(np.abs(losses)))
+    return 8.0 * UNIT * (len(losses) + size + 64.0) + 2.0 * slip
+
+
+@dataclass(frozen=True)
+class _Sharp:
+    """Composed masses, weights and losses; nothing is subtracted, so every digit counts."""
+
+    mass: Array
+    weight: Array
+    losses: Array
+    usable: int
+    error: float
+    rounding: float
+
+    def delta(self, epsilon: float, place: int) -> float:
+        """The sum of `mass (1 - e^(epsilon - loss))`, and its doubt."""
+        if place < self.usable:
+            return 1.0
+        share = np.maximum(-np.expm1(epsilon - self.losses[place:]), 0.0)
+        # losses are exact; their difference from epsilon is rounded once
+        share += 4.0 * UNIT * (epsilon + share)
+        weight = self.weight[place:] * share
+        found = weight * self.mass[place:]
+        doubt = self.rounding * float(np.sum(np.abs(found)))
+        doubt += 1.01 * self.error * math.sqrt(float(np.sum(weight * weight)))
+        return max(float(np.sum(found)), 0.0) + doubt
 
 
 def _from_top(values: Array) -> Array:
@@ -178,16 +242,22 @@ def _convolved(parts: list[tuple[Array, int, int]], size: int, start: int) -> tu
     Mass outside the window comes back in at its other end, which can only add to a bound.
     """
     whole = np.ones(size // 2 + 1, dtype=np.complex128)
-    error, offset = 0.0, 0
+    error, offset = TRANSFORM_ERROR * UNIT * math.log2(size), 0
+    # masses sum to one at most, so each frequency of a transform is off by no more than `error`;
+    # what that does to a product is bounded frequency by frequency
+    log_most, relative = np.zeros(size // 2 + 1), np.zeros(size // 2 + 1)
     for mass, first, count in parts:
         padded = np.zeros(size)
         padded[: len(mass)] = mass
-        whole *= _power(np.fft.rfft(padded), count)
-        error += count * float(np.linalg.norm(mass))
+        factor = np.fft.rfft(padded)
+        whole *= _power(factor, count)
+        most = np.abs(factor) + error
+        log_most += count * np.log(most)
+        relative += count * (error / most + 8.0 * UNIT)
         offset += count * first
     found = np.roll(np.fft.irfft(whole, size), (offset - start) % size)
-    # tilted masses sum to at most one, so no factor has a norm above one
-    return found, TRANSFORM_ERROR * UNIT * math.log2(size) * (error + 1.0 / math.sqrt(size))
+    spread = np.exp(np.minimum(log_most, 1.0)) * (relative + 2.0 * error)
+    return found, 1.01 * math.sqrt(2.0 * float(np.sum(spread * spread)) / size)
 
 
 def _power(values: np.ndarray, count: int) -> np.ndarray:
@@ -203,39 +273,62 @@ def _power(values: np.ndarray, count: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Sampled(Bound):
-    """The worse of several directions."""
+    """The worse of several directions, and a probability that nothing is promised."""
 
     accounts: tuple[Account, ...]
+    failure: float = 0.0
     tight: ClassVar[bool] = False
 
     def delta(self, epsilon: arb) -> arb:
         """The largest of the accounts."""
         at = float(epsilon)
-        return ball(max(account.delta(at) for account in self.accounts))
+        return ball(max(account.delta(at) for account in self.accounts)) + ball(self.failure)
 
 
-def sampled_bound(
-    steps: list[tuple[SampledStep, int]], directions: tuple[Direction, ...]
-) -> Sampled:
-    """Compose the steps, in each direction by itself."""
-    return Sampled(tuple(_account(steps, direction) for direction in directions))
+Counted = list[tuple[Losses, int]]
 
 
-def _account(steps: list[tuple[SampledStep, int]], direction: Direction) -> Account:
-    extents = [step.extent(direction) for step, _ in steps]
-    spread = min(e.deviation for e in extents)
-    variance = sum(n * e.deviation**2 for e, (_, n) in zip(extents, steps, strict=True))
-    bulk = max(e.bulk for e in extents)
-    whole = max(e.largest - e.least for e in extents)
-    if not (spread > 1e-9 and math.isfinite(whole)):
-        raise TooLarge("a step whose losses are too small or too large for a grid")
-    spacing = max(
-        FINEST * spread,
-        len(steps) * bulk / MOST_CELLS,
-        len(steps) * whole / (RAREST * MOST_CELLS),
-        2.2 * WINDOW * math.sqrt(variance) / MOST_POINTS,
+@dataclass
+class Workshop:
+    """Makes accounts, and keeps the grids of steps for the next one."""
+
+    known: dict[tuple[Losses, Direction, float, int], Grid] = field(default_factory=dict)
+
+    def bound(
+        self, steps: Counted, directions: tuple[Direction, ...], failure: float = 0.0
+    ) -> Sampled:
+        """Compose the steps, in each direction by itself."""
+        return Sampled(tuple(self._account(steps, way) for way in directions), failure)
+
+    def _account(self, steps: Counted, direction: Direction) -> Account:
+        extents = [step.extent(direction) for step, _ in steps]
+        whole = math.sqrt(sum(n * e.deviation**2 for e, (_, n) in zip(extents, steps, strict=True)))
+        spacing = _spacing(steps, extents, whole)
+        widest = 2 ** max(0, math.floor(math.log2(JOINED * max(whole, 0.3) / spacing)))
+        grids = []
+        for step, count in steps:
+            # what joining cells adds grows with the number of steps
+            key = step, direction, spacing, 4 * widest if count == 1 else widest
+            if key not in self.known:
+                self.known[key] = on_grid(*key)
+            grids.append((self.known[key], count))
+        return Account(tuple(grids))
+
+
+def _spacing(steps: Counted, extents: list[Extent], whole: float) -> float:
+    """Fine against the losses of the steps that matter, and against the whole."""
+    variances = [n * e.deviation**2 for e, (_, n) in zip(extents, steps, strict=True)]
+    widest = max(e.largest - e.least for e in extents)
+    if not (whole > 1e-100 and math.isfinite(widest)):
+        raise TooLarge("steps whose losses are too small or too large for a grid")
+    # of a kind of steps that adds little to the sum, a coarse grid adds little
+    fine = min(
+        e.deviation * math.sqrt(whole * whole / (len(steps) * v))
+        for e, v in zip(extents, variances, strict=True)
     )
-    if spacing > COARSEST * spread:
+    reach = max(widest, 2.2 * WINDOW * whole)
+    spacing = max(min(COARSE * fine, reach / FEWEST_POINTS), reach / MOST_POINTS)
+    if spacing > COARSEST * fine:
         raise TooLarge("a grid that would be too coarse")
-    grids = tuple((on_grid(step, direction, spacing), count) for step, count in steps)
-    return Account(grids)
+    # powers of two: exact, and grids of steps can be used again
+    return float(2.0 ** math.floor(math.log2(spacing)))

@@ -18,6 +18,8 @@ MOST_PRECISION = 1 << 14
 ACCURATE = 50
 """Bits of a result that is accurate enough to be compared with a double."""
 NEAR_ONE = 200
+NOTHING = arb(2) ** -4000
+"""No delta is compared with anything smaller, so what is certain to be below need not be exact."""
 
 
 @contextmanager
@@ -60,7 +62,9 @@ def refined(compute: Callable[[], arb]) -> arb:
     while True:
         with bits(precision):
             found = compute()
-        accurate = found.is_finite() and (found.rel_accuracy_bits() >= ACCURATE or found.is_zero())
+        accurate = found.is_finite() and (
+            found.rel_accuracy_bits() >= ACCURATE or found.is_zero() or abs(found) < NOTHING
+        )
         if accurate or precision >= MOST_PRECISION:
             return found
         precision *= 2

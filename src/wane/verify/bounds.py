@@ -29,6 +29,10 @@ class Bound(ABC):
     def delta(self, epsilon: arb) -> arb:
         """An upper bound on delta at this exact epsilon."""
 
+    def proves(self, epsilon: arb, delta: arb) -> bool:
+        """Whether (epsilon, delta) is certain to hold."""
+        return bool(top(self.delta(epsilon)) <= delta)
+
     def power(self, rate: float) -> arb:
         """An upper bound on the power of attacks at this false positive rate.
 
@@ -56,7 +60,7 @@ class Bound(ABC):
             e = ball(epsilon)
             return top(rule(e, self.delta(e)))
 
-        return heights[best].min(at(golden(lambda e: float(at(e)), ends[0], ends[1], 44)))
+        return heights[best].min(at(golden(lambda e: float(at(e)), ends[0], ends[1], 30)))
 
     @cached_property
     def _sketch(self) -> list[tuple[float, arb]]:
@@ -87,9 +91,15 @@ class Gaussian(Bound):
 
 @dataclass(frozen=True)
 class Searched(Gaussian):
-    """mu-GDP, for a mu^2 that a search has found; a better search may find a smaller one."""
+    """mu-GDP, for a mu^2 that a search has found; a longer search may find a smaller one."""
 
+    longer: Callable[[], arb | None] | None = None
     tight: ClassVar[bool] = False
+
+    def searched(self) -> Searched:
+        """The least of this and of what the longer search finds."""
+        found = None if self.longer is None else self.longer()
+        return Searched(self.mu_squared if found is None else top(self.mu_squared.min(found)))
 
 
 @dataclass(frozen=True)

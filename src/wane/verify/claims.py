@@ -40,6 +40,7 @@ class Claim:
         value: the number; infinite if nothing is claimed.
         at: the delta of an epsilon, the false positive rate of a power; 0 otherwise.
         theorem: the theorem that is said to prove it; None where any may.
+        part: which of several releases it speaks of; None for all of them.
     """
 
     where: str
@@ -47,6 +48,7 @@ class Claim:
     value: float
     at: float = 0.0
     theorem: str | None = None
+    part: int | None = None
 
 
 def described_run(document: Mapping[str, Any]) -> NoisyDescent:
@@ -65,13 +67,41 @@ def contradictions(document: Mapping[str, Any], run: NoisyDescent) -> list[str]:
     described = run_to_fields(run)
     if document["description"] != described:
         found.append("the description is not in the form that certificates are written in")
-    text = json.dumps([described], sort_keys=True, separators=(",", ":"), allow_nan=False)
-    if document.get("configuration_sha256") != hashlib.sha256(text.encode()).hexdigest():
+    alone = len(document["releases"]) == 1
+    if alone and document.get("configuration_sha256") != fingerprint([described]):
         found.append("configuration_sha256 is not that of the description")
     for name in ("adjacency", "release"):
         if document.get(name) != described[name]:
             found.append(f"{name} is not that of the description")
-    return found if document.get("status") == "void" else found + _disagreements(document)
+    if document.get("status") == "void":
+        return found
+    return found + (_disagreements(document) if alone else _gaps(document))
+
+
+def described_parts(document: Mapping[str, Any], run: NoisyDescent) -> list[NoisyDescent] | None:
+    """The runs of all releases; None if the fingerprint does not confirm them.
+
+    A release may carry its own description; one that carries none is taken to be the described run
+    again, which the fingerprint of all of them then confirms or not.
+    """
+    rows = document["releases"]
+    if len(rows) == 1:
+        return [run]
+    runs = [run_from_fields(row.get("description", document["description"])) for row in rows]
+    same = document.get("configuration_sha256") == fingerprint([run_to_fields(r) for r in runs])
+    alike = len({r.adjacency for r in runs}) == 1 and run_to_fields(runs[-1]) == run_to_fields(run)
+    return runs if same and alike else None
+
+
+def fingerprint(descriptions: list[dict[str, Any]]) -> str:
+    """SHA-256 of descriptions in canonical JSON."""
+    text = json.dumps(descriptions, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _gaps(document: Mapping[str, Any]) -> list[str]:
+    """What a document of several releases, or of none, must hold and does not."""
+    return [f"{name} is empty" for name in ("releases", "verdicts", "curve") if not document[name]]
 
 
 def _disagreements(document: Mapping[str, Any]) -> list[str]:
@@ -91,9 +121,8 @@ def _disagreements(document: Mapping[str, Any]) -> list[str]:
         found.append("epsilon is below what the curve, the releases or the verdicts say")
     if 0.0 < delta < 1.0 and not places["the curve"]:
         found.append("the curve has no point at delta")
-    for name in ("releases", "verdicts"):
-        if not document[name]:
-            found.append(f"{name} is empty")
+    if not document["verdicts"]:
+        found.append("verdicts is empty")
     if not places[f"the verdict of {theorem}"]:
         found.append(f"no verdict says that {theorem} applies")
     mus = {row["mu"] for row in rows}
@@ -121,7 +150,8 @@ def claims_of(document: Mapping[str, Any]) -> list[Claim]:
             at, power = _probability(row["false_positive_rate"]), row["true_positive_rate"]
             made.append(Claim(f"{name}[{at:g}]", Quantity.POWER, number(power), at, theorem))
     for i, row in enumerate(document["releases"]):
-        made.append(Claim(f"releases[{i}]", Quantity.EPSILON, number(row["epsilon"]), delta))
+        value = number(row["epsilon"])
+        made.append(Claim(f"releases[{i}]", Quantity.EPSILON, value, delta, part=i))
     for row in document["verdicts"]:
         made += _verdict(row, delta)
     return made

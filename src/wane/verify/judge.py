@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription
 from wane.verify.balls import PRECISION, as_float_up, ball, bits, top
-from wane.verify.bounds import Bound, Gaussian
+from wane.verify.bounds import Bound, Gaussian, Searched
 from wane.verify.claims import (
     ALL_SEEN,
     Claim,
@@ -19,10 +19,11 @@ from wane.verify.claims import (
     applying_theorems,
     claims_of,
     contradictions,
+    described_parts,
     described_run,
 )
 from wane.verify.records import TooLarge
-from wane.verify.theorems import COMPOSITIONS, THEOREMS
+from wane.verify.theorems import COMPOSITIONS, GAUSSIAN, SEEN, THEOREMS
 
 NOT_LEAST = "the verifier's own bound is larger, but need not be the least"
 
@@ -78,25 +79,30 @@ def verify(document: Mapping[str, Any]) -> Verification:
         run = described_run(document)
         found = contradictions(document, run)
         claims = claims_of(document)
-        parts = len(document["releases"])
+        parts = described_parts(document, run)
+        judge = _Judge(run, applying_theorems(document), str(document["theorem"]))
     except (AttributeError, KeyError, TypeError) as error:
         raise InvalidDescription(
             f"the file must be a whole certificate document, got none or a part: {error!r:.80}."
         ) from None
-    if parts > 1:
-        why = f"the document describes only the last of {parts} releases"
+    if parts is None:
+        count = len(document["releases"])
+        why = f"the document does not describe all of its {count} releases"
         rows = tuple(Checked(claim, Outcome.NOT_VERIFIED, why=why) for claim in claims)
-        return Verification(rows, tuple(c for c in found if "configuration" not in c))
+        return Verification(rows, tuple(found))
     with bits(PRECISION):
-        judge = _Judge(run, applying_theorems(document))
-        return Verification(tuple(judge.check(claim) for claim in claims), tuple(found))
+        whole = judge if len(parts) == 1 else _Joint([*map(_Judge, parts[:-1]), judge])
+        return Verification(tuple(whole.check(claim) for claim in claims), tuple(found))
 
 
 class _Judge:
     """Computes each theorem's bound once."""
 
-    def __init__(self, run: NoisyDescent, said_to_apply: list[str]) -> None:
+    def __init__(
+        self, run: NoisyDescent, said_to_apply: Sequence[str] = (), headline: str = ""
+    ) -> None:
         self._run = run
+        self._headline = headline
         self._beyond = [name for name in said_to_apply if name not in THEOREMS]
         self._known: dict[str, tuple[Bound | None, str]] = {}
 
@@ -105,11 +111,18 @@ class _Judge:
         nothing = 1.0 if claim.quantity is Quantity.POWER else math.inf
         if claim.value >= nothing or claim.at >= 1.0:
             return Checked(claim, Outcome.VERIFIED, why="claims nothing")
-        rows = [self._bound(name) for name in self._names(claim)]
-        bounds = [bound for bound, _ in rows if bound is not None]
-        for bound in bounds:
-            if supports(bound, claim):
+        rows = []
+        for name in self._names(claim):
+            rows.append(self._bound(name))
+            bound = rows[-1][0]
+            if bound is not None and supports(bound, claim):
                 return Checked(claim, Outcome.VERIFIED, proven(bound, claim))
+            if isinstance(bound, Searched) and bound.longer is not None:
+                bound = bound.searched()
+                self._known[name] = rows[-1] = bound, ""
+                if supports(bound, claim):
+                    return Checked(claim, Outcome.VERIFIED, proven(bound, claim))
+        bounds = [bound for bound, _ in rows if bound is not None]
         gaps = [why for bound, why in rows if bound is None and why]
         gaps += [NOT_LEAST for bound in bounds if not bound.tight]
         if claim.theorem not in (*THEOREMS, ALL_SEEN):
@@ -123,9 +136,17 @@ class _Judge:
     def _names(self, claim: Claim) -> list[str]:
         if claim.theorem == ALL_SEEN:
             return list(COMPOSITIONS)
-        known = claim.theorem in THEOREMS
-        # what a theorem says that is not computed again may still follow from another
-        return [claim.theorem] if known and claim.theorem is not None else list(THEOREMS)
+        if claim.theorem in THEOREMS and claim.theorem is not None:
+            return [*SEEN.get(claim.theorem, ()), claim.theorem]
+        # the theorem of the headline first; what it does not prove may follow from another
+        return sorted(THEOREMS, key=lambda name: name != self._headline)
+
+    def least_gaussian(self, names: Iterable[str]) -> Gaussian | None:
+        """The least Gaussian bound of these theorems; None if there is none."""
+        found = [self._bound(name)[0] for name in names]
+        known = [bound for bound in found if isinstance(bound, Gaussian)]
+        known += [bound.searched() for bound in found if isinstance(bound, Searched)]
+        return min(known, key=lambda bound: float(bound.mu), default=None)
 
     def _bound(self, name: str) -> tuple[Bound | None, str]:
         if name not in self._known:
@@ -136,11 +157,39 @@ class _Judge:
         return self._known[name]
 
 
+@dataclass(frozen=True)
+class _Joint:
+    """Several releases: their Gaussian bounds add up in squares, and the last run is the headline.
+
+    The theorem and the verdicts of such a document are the last run's; all else is said of the
+    whole, but the releases, which are said of one part each.
+    """
+
+    judges: list[_Judge]
+
+    def check(self, claim: Claim) -> Checked:
+        """Hold a claim against the part, or the whole, that it is made of."""
+        if claim.where.startswith("verdict"):
+            return self.judges[-1].check(claim)
+        if claim.part is not None:
+            return self.judges[claim.part].check(claim)
+        names = COMPOSITIONS if claim.theorem == ALL_SEEN else GAUSSIAN
+        found = [judge.least_gaussian(names) for judge in self.judges]
+        known = [bound.mu_squared for bound in found if bound is not None]
+        if len(known) < len(found):
+            why = "a release whose bound is not a Gaussian one is not composed again"
+            return Checked(claim, Outcome.NOT_VERIFIED, why=why)
+        whole = Searched(top(sum(known, ball(0))))
+        if supports(whole, claim):
+            return Checked(claim, Outcome.VERIFIED, proven(whole, claim))
+        return Checked(claim, Outcome.NOT_VERIFIED, proven(whole, claim), NOT_LEAST)
+
+
 def supports(bound: Bound, claim: Claim) -> bool:
     """The bound is certain to be at most the claim."""
     value, at = ball(claim.value), ball(claim.at)
     if claim.quantity is Quantity.EPSILON:
-        return bool(top(bound.delta(value)) <= at)
+        return bound.proves(value, at)
     if claim.quantity is Quantity.POWER:
         return bool(top(bound.power(claim.at)) <= value)
     if not isinstance(bound, Gaussian):

@@ -1,4 +1,4 @@
-"""One step with a random batch, as privacy losses on a grid that leak at least as much.
+"""One step, with a random batch or without, as privacy losses on a grid that leak at least as much.
 
 Probabilities are computed in balls.  The mass between two grid points is split over the two so that
 its probability under both laws is kept, which makes the pair no harder to tell apart; what lies
@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from flint import arb
@@ -24,8 +24,10 @@ Array = NDArray[np.float64]
 BITS = 128
 REACH = 11.0
 """Deviations of the noise that the grid covers."""
-RAREST = 16
-"""Grid cells that are joined where losses are rarest."""
+NEGLIGIBLE = 1e-8
+"""Cells are joined while their mass times their squared width, in deviations, is below this."""
+SURE = 3000.0
+"""A shift beyond which a sampled step counts as showing whether the record took part."""
 
 
 class Direction(Enum):
@@ -34,9 +36,67 @@ class Direction(Enum):
     REMOVE = "mixed against N(0,1)"
     ADD = "N(0,1) against mixed"
     REPLACE = "mixed against mixed with -mu"
+    FIXED = "mixed against N(0,1) at losses above zero, its mirror image below"
 
 
-@dataclass(frozen=True)
+class Losses(Protocol):
+    """The privacy losses of a step."""
+
+    def tails(self, direction: Direction, loss: arb) -> tuple[arb, arb]:
+        """Probabilities under both laws that the privacy loss exceeds `loss`."""
+
+    def extent(self, direction: Direction) -> Extent:
+        """Where the losses lie, roughly."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlainStep:
+    """N(mu, 1) against N(0, 1), the same in every direction."""
+
+    mu: arb
+
+    def tails(self, direction: Direction, loss: arb) -> tuple[arb, arb]:
+        """Both tails beyond the outcome that has this loss."""
+        x = loss / self.mu + self.mu / 2
+        return normal_tail(x - self.mu), normal_tail(x)
+
+    def extent(self, direction: Direction) -> Extent:
+        """The loss is normal with deviation mu and mean mu^2/2."""
+        mu = float(self.mu)
+        far, middle = REACH * mu, mu * mu / 2.0
+        return Extent(middle - far, middle + far, mu)
+
+
+@dataclass(frozen=True, eq=False)
+class SeenStep:
+    """A step that shows whether the record took part, and if so, everything."""
+
+    rate: arb
+
+    def tails(self, direction: Direction, loss: arb) -> tuple[arb, arb]:
+        """One finite loss, and with the rate an infinite one."""
+        out = 1 - self.rate
+        if loss < self._loss(direction):
+            return {
+                Direction.REMOVE: (arb(1), arb(1)),
+                Direction.ADD: (arb(1), out),
+                Direction.REPLACE: (arb(1), out),
+                Direction.FIXED: (arb(1), out),
+            }[direction]
+        return (arb(0) if direction is Direction.ADD else self.rate), arb(0)
+
+    def _loss(self, direction: Direction) -> arb:
+        out = (1 - self.rate).log()
+        return {Direction.REMOVE: out, Direction.ADD: -out}.get(direction, arb(0))
+
+    def extent(self, direction: Direction) -> Extent:
+        """One point, with some room."""
+        at = float(self._loss(direction))
+        room = max(abs(math.log1p(-float(self.rate))), 1e-300)
+        return Extent(at - room, at + room, 0.1 * room)
+
+
+@dataclass(frozen=True, eq=False)
 class SampledStep:
     """A step that uses a record with probability `rate`, moving `mu` noise deviations."""
 
@@ -46,17 +106,22 @@ class SampledStep:
     def tails(self, direction: Direction, loss: arb) -> tuple[arb, arb]:
         """Probabilities under both laws that the privacy loss exceeds `loss`."""
         if direction is Direction.REPLACE:
-            even = self._balanced(loss)
-            return self._mixed(even, self.mu), self._mixed(even, -self.mu)
-        x = self._threshold(loss if direction is Direction.REMOVE else -loss)
-        if x is None:
+            x = self._balanced(loss)
+            shared = (1 - self.rate) * normal_tail(x)
+            near, far = normal_tail(x - self.mu), normal_tail(x + self.mu)
+            return shared + self.rate * near, shared + self.rate * far
+        if direction is Direction.FIXED:
+            p, q = self.tails(Direction.REMOVE, abs(loss))
+            return (1 - q, 1 - p) if loss < 0 else (p, q)
+        above = self._threshold(loss if direction is Direction.REMOVE else -loss)
+        if above is None:
             return (arb(1), arb(1)) if direction is Direction.REMOVE else (arb(0), arb(0))
+        x = above
         if direction is Direction.REMOVE:
-            return self._mixed(x, self.mu), normal_tail(x)
-        return normal_tail(-x), self._mixed(-x, -self.mu)
-
-    def _mixed(self, x: arb, mu: arb) -> arb:
-        return (1 - self.rate) * normal_tail(x) + self.rate * normal_tail(x - mu)
+            plain = normal_tail(x)
+            return (1 - self.rate) * plain + self.rate * normal_tail(x - self.mu), plain
+        plain = normal_tail(-x)
+        return plain, (1 - self.rate) * plain + self.rate * normal_tail(self.mu - x)
 
     def _threshold(self, loss: arb) -> arb | None:
         """Where the mixed density is e^loss times the plain one; None if it never is."""
@@ -73,6 +138,14 @@ class SampledStep:
         b, e = (1 - self.rate) * loss.expm1(), loss.exp()
         return ((b + (b * b + 4 * w * w * e).sqrt()) / (2 * w)).log() / self.mu
 
+    def _mirrored(self, x: Array, loss: Array) -> Extent:
+        """The losses above zero, and as far below."""
+        q, mu = float(self.rate), float(self.mu)
+        plain, moved = np.exp(-x * x / 2), np.exp(-((x - mu) ** 2) / 2)
+        weight = ((2 - q) * plain + q * moved)[x > mu / 2] * (x[1] - x[0]) / math.sqrt(2 * math.pi)
+        spread = math.sqrt(float(weight @ loss[x > mu / 2] ** 2))
+        return Extent(-float(loss.max()), float(loss.max()), min(max(spread, 1e-300), mu))
+
     def losses(self, direction: Direction, x: Array) -> Array:
         """The privacy loss at these outcomes, roughly: it only chooses the grid."""
         q, mu = float(self.rate), float(self.mu)
@@ -80,33 +153,49 @@ class SampledStep:
         if direction is Direction.REPLACE:
             down = np.logaddexp(math.log1p(-q), math.log(q) - mu * x - mu * mu / 2)
             return np.asarray(up - down)
-        return np.asarray(up if direction is Direction.REMOVE else -up)
+        return np.asarray(-up if direction is Direction.ADD else up)
+
+    def divergence(self, direction: Direction, beyond: float) -> float:
+        """The Renyi divergence of order `1 + beyond`, roughly: it only chooses what to compute."""
+        q, mu = float(self.rate), float(self.mu)
+        x = np.linspace(-REACH - mu, REACH + mu * min(1.0 + beyond, 60.0 / mu + 1.0), 1200)
+        loss = self.losses(direction, x)
+        log_p = np.logaddexp(math.log1p(-q), math.log(q) + mu * x - mu * mu / 2) - x * x / 2
+        height = log_p + beyond * loss
+        top = float(np.max(height))
+        whole = float(np.sum(np.exp(height - top))) * (x[1] - x[0]) / math.sqrt(2.0 * math.pi)
+        return max((top + math.log(whole)) / beyond, 0.0)
 
     def extent(self, direction: Direction) -> Extent:
         """Where the losses lie, roughly."""
         q, mu = float(self.rate), float(self.mu)
-        x = np.linspace(-REACH - mu, REACH + mu, 8001)
+        x = np.linspace(-REACH, REACH if direction is Direction.ADD else REACH + mu, 8001)
         loss = self.losses(direction, x)
+        if direction is Direction.FIXED:
+            return self._mirrored(x, loss)
         plain, moved = np.exp(-x * x / 2), np.exp(-((x - mu) ** 2) / 2)
         weight = plain if direction is Direction.ADD else (1 - q) * plain + q * moved
         weight /= weight.sum()
         mean = float(weight @ loss)
-        usual = loss[weight > 1e-9]
-        return Extent(
-            float(loss.min()),
-            float(loss.max()),
-            math.sqrt(float(weight @ (loss - mean) ** 2)),
-            float(usual.max() - usual.min()),
-        )
+        spread = max(math.sqrt(float(weight @ (loss - mean) ** 2)), 0.01 * abs(mean))
+        low = float(loss.min())
+        if direction is Direction.ADD:  # far below zero no loss matters, and few are there
+            low = max(low, mean - 200.0 * spread)
+        # where the coin moves the loss farther than the noise does, the noise is the finer scale
+        return Extent(low, float(loss.max()), min(spread, mu))
+
+
+def sampled_step(mu: arb, rate: arb) -> SampledStep | SeenStep:
+    """A step whose record joins with this probability."""
+    return SampledStep(mu, rate) if mu < SURE else SeenStep(rate)
 
 
 class Extent(NamedTuple):
-    """Least and largest loss that matter, the loss's deviation, and the width of its bulk."""
+    """Least and largest loss that matter, and the scale on which the loss varies."""
 
     least: float
     largest: float
     deviation: float
-    bulk: float
 
 
 @dataclass(frozen=True)
@@ -119,37 +208,67 @@ class Grid:
     lost: float
 
 
-def on_grid(step: SampledStep, direction: Direction, spacing: float) -> Grid:
-    """The step's privacy losses on a grid, leaking at least as much."""
+def on_grid(step: Losses, direction: Direction, spacing: float, widest: int) -> Grid:
+    """The step's privacy losses on a grid, leaking at least as much; some cells are joined."""
     extent = step.extent(direction)
-    first, last = math.floor(extent.least / spacing) - 1, math.ceil(extent.largest / spacing) + 1
-    with bits(BITS):
-        return _grid(lambda loss: step.tails(direction, loss), first, last, spacing)
+    first = math.floor(extent.least / spacing) - 1
+    last = math.ceil(extent.largest / spacing) + 1
+    # second differences of probabilities over a cell are as small as its square
+    fine = max(0.0, -math.log2(min(extent.deviation, spacing)))
+    with bits(BITS + 4 * math.ceil(fine)):
+        joining = _Joining(spacing / extent.deviation, widest)
+        return _grid(lambda loss: step.tails(direction, loss), (first, last), spacing, joining)
 
 
-def _grid(tails: Callable[[arb], tuple[arb, arb]], first: int, last: int, spacing: float) -> Grid:
+@dataclass
+class _Joining:
+    """How many cells to treat as one: rare losses need no fine grid."""
+
+    relative: float
+    widest: int
+    width: int = 1
+
+    def fits(self, mass: float) -> bool:
+        """Whether a cell of this mass may be as wide; it is made narrower if not."""
+        if self.width == 1 or mass * (self.width * self.relative) ** 2 <= NEGLIGIBLE:
+            return True
+        self.width //= 2
+        return False
+
+    def widen(self, mass: float) -> None:
+        """Try wider cells if this one was far from too heavy."""
+        wider = 2 * self.width
+        if wider <= self.widest and 4.0 * mass * (wider * self.relative) ** 2 <= NEGLIGIBLE:
+            self.width = wider
+
+
+def _grid(
+    tails: Callable[[arb], tuple[arb, arb]],
+    ends: tuple[int, int],
+    spacing: float,
+    joining: _Joining,
+) -> Grid:
     h = ball(spacing)
-    mass = np.zeros(last - first + RAREST + 1)
+    first, last = ends
+    mass = np.zeros(last - first + joining.widest + 1)
     here = tails(first * h)
     mass[0] = as_float_up(1 - here[0])
     place = first
     while place < last:
-        width = _cells(float(here[0]))
-        loss = place * h
-        above = tails(loss + width * h)
-        p, q = here[0] - above[0], here[1] - above[1]
+        while True:
+            width = joining.width
+            above = tails((place + width) * h)
+            p = here[0] - above[0]
+            if joining.fits(float(p)):
+                break
+        q, loss = here[1] - above[1], place * h
         upper = (p - loss.exp() * q) / (1 - (-width * h).exp())
         mass[place - first] += max(_up(p - upper), 0.0)
         mass[place - first + width] += max(_up(upper), 0.0)
+        joining.widen(float(p))
         here, place = above, place + width
     used = place - first + 1
     return Grid(first, spacing, mass[:used] * (1.0 + 2.0**-50), max(as_float_up(here[0]), 0.0))
-
-
-def _cells(tail: float) -> int:
-    """How many grid cells to treat as one: rare losses need no fine grid."""
-    rarity = min(tail, 1.0 - tail)
-    return 1 if rarity > 1e-6 else 4 if rarity > 1e-10 else RAREST
 
 
 def _up(value: arb) -> float:

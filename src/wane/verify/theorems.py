@@ -20,14 +20,17 @@ from wane.describe import (
     WithoutReplacement,
 )
 from wane.verify import records
-from wane.verify.accounts import sampled_bound
+from wane.verify.accounts import Workshop
 from wane.verify.balls import as_float_up, ball, top
 from wane.verify.bounds import Bound, Concentrated, Gaussian, Mixture, Searched
+from wane.verify.contraction import contracted
+from wane.verify.hidden_samples import Hidden
+from wane.verify.moduli import Sizes, modulus_of
 from wane.verify.modulus import plan_cost
-from wane.verify.sampled import Direction, SampledStep
+from wane.verify.sampled import Direction, Losses, sampled_step
 from wane.verify.steps import iterate_variance, sensitivity
 
-MOST_LEVELS = 8
+MOST_LEVELS = 200
 Theorem = Callable[[NoisyDescent], Bound | None]
 """Returns None where a hypothesis fails."""
 
@@ -106,8 +109,7 @@ def last_iterate_modulus(run: NoisyDescent) -> Bound | None:
         pieces = records.pieces_of(run)
         assert pieces is not None
         known.append(records.worst_hidden(run, pieces, run.domain.diameter))
-    planned = plan_cost(run, as_float_up(records.least(known)))
-    return Searched(records.least(known if planned is None else [*known, planned]))
+    return Searched(records.least(known), longer=lambda: plan_cost(run))
 
 
 def poisson_composition(run: NoisyDescent) -> Bound | None:
@@ -120,13 +122,57 @@ def poisson_composition(run: NoisyDescent) -> Bound | None:
 
 
 def fixed_size_composition(run: NoisyDescent) -> Bound | None:
-    """Every step uses a random set of fixed size; the record takes another's place."""
+    """Every step uses a random set of fixed size; any two of three laws are `2C/(b s)` apart."""
     in_place = run.adjacency is not Adjacency.ADD_REMOVE
     if not isinstance(run.batches, WithoutReplacement) or not in_place:
         return None
     if run.objective.gradient_bound is None:
         return None
-    return _sampled(run, 2, (Direction.REPLACE,))
+    return _sampled(run, 2, (Direction.FIXED,))
+
+
+def poisson_last_iterate(run: NoisyDescent) -> Bound | None:
+    """The last Poisson-sampled steps, and a distance that has faded before them."""
+    return Hidden(run) if isinstance(run.batches, Poisson) and _hides_samples(run) else None
+
+
+def fixed_size_last_iterate(run: NoisyDescent) -> Bound | None:
+    """The same with batches of fixed size, if some records are left out."""
+    return Hidden(run) if _fixed_size(run) and _hides_samples(run) else None
+
+
+def poisson_contraction(run: NoisyDescent) -> Bound | None:
+    """Each step contracts the hockey-stick divergence, in a bounded set."""
+    bounded = math.isfinite(run.domain.diameter)
+    usable = isinstance(run.batches, Poisson) and bounded and _follows_moduli(run)
+    return contracted(run) if usable else None
+
+
+def fixed_size_contraction(run: NoisyDescent) -> Bound | None:
+    """The same with batches of fixed size."""
+    bounded = math.isfinite(run.domain.diameter)
+    return contracted(run) if _fixed_size(run) and bounded and _follows_moduli(run) else None
+
+
+def _fixed_size(run: NoisyDescent) -> bool:
+    in_place = run.adjacency is not Adjacency.ADD_REMOVE
+    spare = run.batch_size < run.records
+    return isinstance(run.batches, WithoutReplacement) and in_place and spare
+
+
+def _follows_moduli(run: NoisyDescent) -> bool:
+    """Only the last iterate is seen, noise is everywhere, and no prox expands."""
+    noisy = all(iterate_variance(run, phase) > 0 for phase in run.plan)
+    last = isinstance(run.release, LastIterate) and run.objective.gradient_bound is not None
+    return noisy and last and run.domain.strong_convexity >= 0 and run.domain.diameter > 0
+
+
+def _hides_samples(run: NoisyDescent) -> bool:
+    """A modulus is known for every batch, and something bounds the distance."""
+    if not _follows_moduli(run):
+        return False
+    sizes = Sizes(0, run.records, run.batch_size)
+    return all(modulus_of(run, phase, sizes, ball(1)) is not None for phase in run.plan)
 
 
 def _sampled(run: NoisyDescent, moved: int, directions: tuple[Direction, ...]) -> Bound:
@@ -142,11 +188,13 @@ def _sampled(run: NoisyDescent, moved: int, directions: tuple[Direction, ...]) -
         wide = 2 if Direction.REPLACE in directions else 1
         squares = (count * (wide * ball(mu)) ** 2 for mu, count in counts.items())
         return Gaussian(top(sum(squares, arb(0))))
-    if len(counts) > MOST_LEVELS or not all(1e-6 < mu < 30.0 for mu in counts):
-        raise records.TooLarge("noise levels that are too many, too small or too large")
+    if len(counts) > MOST_LEVELS:
+        raise records.TooLarge("too many noise levels")
     rate = ball(Fraction(run.batch_size, run.records))
-    steps = [(SampledStep(ball(mu), rate), count) for mu, count in counts.items()]
-    return sampled_bound(steps, directions)
+    steps: list[tuple[Losses, int]] = [
+        (sampled_step(ball(mu), rate), count) for mu, count in counts.items()
+    ]
+    return Workshop().bound(steps, directions)
 
 
 def _fixed_order(run: NoisyDescent) -> bool:
@@ -176,8 +224,24 @@ THEOREMS: dict[str, Theorem] = {
         last_iterate_modulus,
         poisson_composition,
         fixed_size_composition,
+        poisson_last_iterate,
+        fixed_size_last_iterate,
+        poisson_contraction,
+        fixed_size_contraction,
         log_sobolev_dynamics,
     )
 }
+SEEN = {
+    "poisson_last_iterate": ("poisson_composition",),
+    "fixed_size_last_iterate": ("fixed_size_composition",),
+}
+"""Theorems that are never worse than another, which is the same with all steps seen."""
+GAUSSIAN = (
+    "gaussian_composition",
+    "last_iterate",
+    "last_iterate_bounded",
+    "last_iterate_modulus",
+)
+"""Theorems whose bounds add up in squares."""
 COMPOSITIONS = ("gaussian_composition", "poisson_composition", "fixed_size_composition")
 """Theorems for a run all of whose iterates are seen."""

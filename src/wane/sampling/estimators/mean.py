@@ -16,7 +16,7 @@ from wane.sampling.sums import ChainSums, LocationChainSums, MeanChainSums
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateMean(SamplingEstimator):
+class PosteriorMean(SamplingEstimator):
     """The mean of the rows, or with `width` a centre that outliers hardly move.
 
     Rows are shortened to `feature_norm`, measured from `centre`.  The estimate is as cold, that is

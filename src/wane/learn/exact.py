@@ -1,0 +1,64 @@
+"""Exact noise on a release: what it would guarantee if the noise inside the run were worthless.
+
+Noise drawn in floating point only approximates the Gaussian law.  Whoever does not want to lean on
+it adds `wane.run.DiscreteGaussian` to the release.  The run's certificate stays as it is, because
+that is post-processing; beside it stands a second guarantee, for which it does not matter how the
+noise inside the run was drawn, so long as it was drawn without looking at the records.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from wane.describe import Cyclic, FullBatch, NoisyDescent, ShuffledOnce
+from wane.guarantees import RenyiDP
+from wane.run import DiscreteGaussian
+from wane.theory import facts
+
+_UP = 1.0 + 1e-12
+
+
+def exact_noise(run: NoisyDescent, times: float | None) -> DiscreteGaussian | None:
+    """Return the noise to be added to the release of this run; None if none was asked for."""
+    return None if times is None else DiscreteGaussian.on_release(run, times)
+
+
+def exact_guarantee(run: NoisyDescent, times: float, dimension: int) -> RenyiDP | None:
+    """Return what the noise on the release guarantees alone; None if nothing is known.
+
+    For steps in exact arithmetic, and for one release of `dimension` numbers.
+    """
+    apart = ends_apart(run)
+    if math.isinf(apart):
+        return None
+    return DiscreteGaussian.on_release(run, times).guarantee(apart, dimension)
+
+
+def ends_apart(run: NoisyDescent) -> float:
+    """Return how far one record can move the end if all randomness stays; infinite if unknown.
+
+    Steps that move no two iterates apart add up the sensitivities of those that use the record;
+    and no two points of a bounded domain are farther apart than its diameter.
+    """
+    diameter = float(run.domain.diameter)
+    sensitivity = run.gradient_sensitivity
+    if sensitivity is None or run.objective.smoothness is None or _may_expand(run):
+        return diameter
+    plan = run.plan
+    fixed = isinstance(run.batches, FullBatch | Cyclic | ShuffledOnce)
+    visits = np.ceil(plan.repeat / (run.steps_per_epoch if fixed else 1))
+    moved = np.where(plan.cool_down, 0.0, visits * plan.step_size)
+    return min(diameter, float(np.sum(moved)) * sensitivity * _UP)
+
+
+def _may_expand(run: NoisyDescent) -> bool:
+    """Whether some step is not known to keep two iterates as close as they were."""
+    sizes = run.plan.step_size
+    steps = np.where(
+        run.plan.cool_down,
+        facts.log_cool_down_lipschitz(run, sizes),
+        facts.log_step_lipschitz(run, sizes),
+    )
+    return bool(np.any(steps > 0.0) or np.any(facts.log_prox_lipschitz(run, sizes) > 0.0))

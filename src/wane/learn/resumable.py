@@ -1,0 +1,51 @@
+"""A fit that can be taken up again: entered in the ledger once, and ended once.
+
+**What is counted.**  A run with a checkpoint has a name, which is on the disk, sealed, before the
+ledger has its row, and the row before any noise.  Taken up again, the run is the one that the row
+speaks of: it draws the same noise for the same records and comes to the same end, so the row is
+confirmed and no other is written.  A run whose row is confirmed already is refused, since a row
+stands for one release; so is a row with another certificate.  In a ledger that does not know the
+name, the run is a new one and is counted there.
+
+**What is lost.**  A process that dies between the row and the end has spent, as always; who deletes
+its checkpoint, or has other records by then, begins another run, which is counted as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
+
+from wane.certify import Certificate, JointCertificate
+from wane.learn.releases import certificate_to_fields, entered
+from wane.learn.void import VoidCertificate
+from wane.run import Checkpoint
+
+
+@contextmanager
+def accounted(
+    account: Any,
+    certificate: Certificate | JointCertificate | VoidCertificate,
+    checkpoint: Checkpoint | None,
+    **public: Any,
+) -> Iterator[Checkpoint | None]:
+    """Yield the checkpoint to run with; leaving the context confirms the release.
+
+    `public` says what else must be the same when the run is taken up again.
+    """
+    if checkpoint is None:
+        with entered(account, certificate):
+            yield None
+        return
+    with ExitStack() as stack:
+
+        def begun(name: str) -> None:
+            if checkpoint.begun is not None:
+                checkpoint.begun(name)
+            stack.enter_context(entered(account, certificate, run=name))
+
+        words = {"own": checkpoint.context, "certificate": certificate_to_fields(certificate)}
+        yield replace(checkpoint, context=json.dumps(words | public), begun=begun)
