@@ -32,6 +32,8 @@ Arrays are (classes, records) here, so that sums over classes add long rows.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import wrightomega
@@ -39,7 +41,8 @@ from scipy.special import wrightomega
 from wane.run import softmax
 from wane.run.softmax import Index
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
+"""Of single or double precision."""
 
 TOLERANCE = 2.0**-38
 ROUGH_STEPS = 7
@@ -54,12 +57,6 @@ NO_SHARE = -1e30
 """Margin of a class that takes no part: its share vanishes, and it is still a number."""
 LARGEST_CAP = 1.0
 """A record's cap between 1 and sqrt(2) is taken as 1, where the miss is below 1 whatever r is."""
-
-_LIMITS = {
-    np.float32: (np.float32(1e-30), np.float32(1.0 - 1e-6)),
-    np.float64: (1e-300, 1.0 - 1e-9),
-}
-"""The least pull, and the largest miss, that a step computes with."""
 
 State = tuple[Array, Array, Array]
 """log r, level and pull of every record."""
@@ -100,8 +97,9 @@ def _residuals(margins: Array, labels: Index, bounds: Array) -> Array:
 
 def _rough(others: Array, gap: Array, caps: Array, level: Array) -> State:
     """A few digits of the state, in single precision; margins beyond its range give nonsense."""
-    problem = [part.astype(np.float32) for part in (others, gap, caps, level)]
-    logs, level, pull = (part.astype(np.float64) for part in _from_plain(*problem, ROUGH_STEPS))
+    others, gap, caps, level = (part.astype(np.float32) for part in (others, gap, caps, level))
+    state = _from_plain(others, gap, caps, level, ROUGH_STEPS)
+    logs, level, pull = (part.astype(np.float64) for part in state)
     return logs, level, pull
 
 
@@ -151,8 +149,8 @@ def _step(others: Array, gap: Array, caps: Array, state: State) -> State:
     squared = weight * share
     a0, a1, a2 = weight.sum(axis=0), squared.sum(axis=0), _dot(squared, share)
     height = 1.0 + _dot(share, share)
-    least, nearly_one = _LIMITS[share.dtype.type]
-    miss = np.minimum(caps / np.sqrt(height), nearly_one)
+    limits = np.finfo(share.dtype)
+    miss = np.minimum(caps / np.sqrt(height), 1.0 - np.sqrt(limits.eps))
     slope = 1.0 / (height * (1.0 - miss))
     first = share.sum(axis=0) - 1.0 + _dot(weight, off)
     second = _label_gap(miss, level, pull, gap) + slope * _dot(squared, off)
@@ -165,7 +163,7 @@ def _step(others: Array, gap: Array, caps: Array, state: State) -> State:
     off -= share
     off /= pulled
     off += logs
-    return off, level + up, np.maximum(pull + more, least)
+    return off, level + up, np.maximum(pull + more, limits.tiny)
 
 
 def _ceiling(height: Array, log_pull: Array) -> Array:
