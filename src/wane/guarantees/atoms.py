@@ -34,8 +34,8 @@ class Pair(Enum):
     """(1-q) N(0,1) + q N(mu,1) against N(0,1), in both directions."""
 
     FIXED_SIZE = "fixed size"
-    """One pair, at orders above one with the profile of (1-q) N(0,1) + q N(mu,1) against N(0,1), and
-    below with its mirror image: the record takes another's place, and all laws are mu apart."""
+    """One pair: at orders above one with the profile of (1-q) N(0,1) + q N(mu,1) against N(0,1),
+    below with its mirror image.  The record takes another's place, and all laws are mu apart."""
 
 
 @dataclass(frozen=True, order=True)

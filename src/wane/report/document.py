@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import platform
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
@@ -30,6 +31,27 @@ ROC = tuple(sorted({*(10.0 ** (-half / 2) for half in range(13)), *RATES}))
 AnyCertificate = Certificate | JointCertificate
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sampler:
+    """What chains on a posterior are, beyond the one descent that they are together.
+
+    Attributes:
+        samples: how many chains run side by side.
+        dimension: of one chain's state.
+        laplacian_lipschitz, height_at_start, range_of_loss: of one record's loss, where declared.
+    """
+
+    samples: int
+    dimension: int
+    laplacian_lipschitz: float | None = None
+    height_at_start: float | None = None
+    range_of_loss: float | None = None
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the sampler as the document holds it."""
+        return {"kind": "overdamped-chains", **asdict(self)}
+
+
 @dataclass(frozen=True)
 class Account:
     """What a certificate says beside its theorem.
@@ -44,6 +66,8 @@ class Account:
         context: public facts to file with the certificate, such as the hash of a schema.
         grid: the release was rounded to multiples of this; 0 if it was not rounded.
         exact: exact noise that was added to the release, if any was.
+        sampler: what was sampled, if the run is chains that sample a posterior; only with this can
+            the theorems that go by way of the posterior be computed again.
     """
 
     noise: NoiseSource = NoiseSource.NOT_RUN
@@ -55,6 +79,7 @@ class Account:
     context: tuple[tuple[str, str], ...] = ()
     grid: float = 0.0
     exact: ExactNoise | None = None
+    sampler: Sampler | None = None
 
 
 FROM_DESCRIPTION = Account()
@@ -89,15 +114,17 @@ def certificate_document(
         "symbols": wording.symbol_rows(last.run),
         "constants": wording.constant_rows(last.run, account.origin),
         "bases": {b.value: b.meaning for b in Basis} | {Basis.DECLARED.value: account.declared},
-        "releases": [_release(part, delta) for part in _parts(certificate)],
+        "releases": _releases(_parts(certificate), delta),
         "numerics": wording.numerics(account.grid, account.exact),
         "noise": {"source": account.noise.value, "meaning": account.noise.meaning},
         "tuning": account.tuning,
         "context": dict(account.context),
         "description": run_to_fields(last.run),
-        "configuration_sha256": configuration_hash(certificate),
+        "configuration_sha256": configuration_hash(certificate, account.sampler),
         "versions": _versions(),
     }
+    if account.sampler is not None:
+        made["sampler"] = account.sampler.to_fields()
     return _void(made) if account.voids else made
 
 
@@ -108,14 +135,14 @@ def certificate_schema() -> dict[str, Any]:
     return made
 
 
-def configuration_hash(certificate: AnyCertificate) -> str:
+def configuration_hash(certificate: AnyCertificate, sampler: Sampler | None = None) -> str:
     """Return SHA-256 of the descriptions, which depend on no record, in canonical JSON."""
     described = [
-        run_to_fields(part.run)
-        if isinstance(part, Certificate)
-        else {"name": part.name, "source": part.source, "adjacency": part.adjacency.value}
+        run_to_fields(part.run) if isinstance(part, Certificate) else _side_fields(part)
         for part in _parts(certificate)
     ]
+    if sampler is not None:
+        described.append({"sampler": sampler.to_fields()})
     text = json.dumps(described, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -171,18 +198,44 @@ def _point(certificate: AnyCertificate, delta: float) -> dict[str, Any]:
     return {"delta": delta, "epsilon": json_number(certificate.epsilon(delta))}
 
 
+def _releases(parts: tuple[Certificate | SideRelease, ...], delta: float) -> list[dict[str, Any]]:
+    """A row for each release; several runs are described one by one, a single one is already."""
+    rows = [_release(part, delta) for part in parts]
+    if len(parts) > 1:
+        for row, part in zip(rows, parts, strict=True):
+            if isinstance(part, Certificate):
+                row["description"] = run_to_fields(part.run)
+    return rows
+
+
 def _release(part: Certificate | SideRelease, delta: float) -> dict[str, Any]:
     if isinstance(part, SideRelease):
         return {
             "what": part.name,
             "source": part.source,
             "epsilon": json_number(part.guarantee.epsilon(delta)),
+            "guarantee": _level(part),
         }
     return {
         "what": wording.released_words(part.run),
         "source": str(part.best(delta).analysis.source),
         "epsilon": json_number(part.epsilon(delta)),
     }
+
+
+def _side_fields(part: SideRelease) -> dict[str, Any]:
+    """What the fingerprint covers of a release that is no run."""
+    named = {"name": part.name, "source": part.source, "adjacency": part.adjacency.value}
+    return named | {"guarantee": _level(part)}
+
+
+def _level(part: SideRelease) -> dict[str, float] | None:
+    """A side release's Gaussian parameter and how likely it fails; None if it is not so."""
+    inner = getattr(part.guarantee, "inner", part.guarantee)
+    mu = gaussian_mu_of(inner)
+    if mu is None or math.isinf(mu):
+        return None
+    return {"mu": mu, "failure": float(getattr(part.guarantee, "probability", 0.0))}
 
 
 def _versions() -> dict[str, str]:
@@ -202,5 +255,10 @@ def _void(made: dict[str, Any]) -> dict[str, Any]:
         "attack": [row | {"true_positive_rate": 1.0} for row in made["attack"]],
         "roc": [],
         "verdicts": [verdict | nothing for verdict in made["verdicts"]],
-        "releases": [release | {"epsilon": "infinity"} for release in made["releases"]],
+        "releases": [_taken_back(release) for release in made["releases"]],
     }
+
+
+def _taken_back(release: dict[str, Any]) -> dict[str, Any]:
+    claims = {"epsilon": "infinity", "guarantee": None}
+    return release | {name: value for name, value in claims.items() if name in release}

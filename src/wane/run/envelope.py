@@ -176,7 +176,7 @@ def _ceiling(height: Array, log_pull: Array) -> Array:
     np.maximum(y, 1.0, out=y)
     np.log(y, out=y)
     y -= log_pull
-    return np.minimum(y, height, out=y)
+    return np.asarray(np.minimum(y, height, out=y))
 
 
 def _distance(others: Array, gap: Array, caps: Array, state: State) -> Array:
@@ -188,7 +188,7 @@ def _distance(others: Array, gap: Array, caps: Array, state: State) -> Array:
     off[share == 0.0] = 0.0  # a class without any share has none at the exact solution either
     miss = caps / np.sqrt(1.0 + _dot(share, share) / (total * total))
     label = _label_gap(miss, level - np.log(total), pull, gap)
-    return np.sqrt(_dot(off, off) + label * label)
+    return np.asarray(np.sqrt(_dot(off, off) + label * label))
 
 
 def _label_gap(miss: Array, level: Array, pull: Array, gap: Array) -> Array:

@@ -103,6 +103,23 @@ class Searched(Gaussian):
 
 
 @dataclass(frozen=True)
+class Failing(Bound):
+    """A Gaussian bound that holds but for an event of this probability, added to delta."""
+
+    inner: Gaussian
+    failure: arb
+    tight: ClassVar[bool] = False
+
+    def delta(self, epsilon: arb) -> arb:
+        """The inner delta and the failure."""
+        return self.inner.delta(epsilon) + self.failure
+
+    def power(self, rate: float) -> arb:
+        """The inner power and the failure, or what the profile gives."""
+        return top(self.inner.power(rate) + self.failure).min(top(super().power(rate)))
+
+
+@dataclass(frozen=True)
 class Mixture(Bound):
     """An average of Gaussian profiles, weights as counts."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -51,6 +51,24 @@ class Claim:
     part: int | None = None
 
 
+@dataclass(frozen=True)
+class Side:
+    """A release that is no run: Gaussian but for rare failures, as the document states it.
+
+    Attributes:
+        mu: its Gaussian parameter.
+        failure: the probability that nothing is promised.
+        hashed: what the fingerprint covers of it.
+    """
+
+    mu: float
+    failure: float
+    hashed: dict[str, Any]
+
+
+Part = NoisyDescent | Side
+
+
 def described_run(document: Mapping[str, Any]) -> NoisyDescent:
     """The run that a document describes."""
     if document.get("format") != FORMAT or document.get("version") != VERSION:
@@ -68,8 +86,10 @@ def contradictions(document: Mapping[str, Any], run: NoisyDescent) -> list[str]:
     if document["description"] != described:
         found.append("the description is not in the form that certificates are written in")
     alone = len(document["releases"]) == 1
-    if alone and document.get("configuration_sha256") != fingerprint([described]):
+    if alone and document.get("configuration_sha256") != _fingerprint(document, [run]):
         found.append("configuration_sha256 is not that of the description")
+    if alone and document["releases"][0].get("description", described) != described:
+        found.append("the release is described in two ways")
     for name in ("adjacency", "release"):
         if document.get(name) != described[name]:
             found.append(f"{name} is not that of the description")
@@ -78,19 +98,40 @@ def contradictions(document: Mapping[str, Any], run: NoisyDescent) -> list[str]:
     return found + (_disagreements(document) if alone else _gaps(document))
 
 
-def described_parts(document: Mapping[str, Any], run: NoisyDescent) -> list[NoisyDescent] | None:
-    """The runs of all releases; None if the fingerprint does not confirm them.
+def described_parts(document: Mapping[str, Any], run: NoisyDescent) -> list[Part] | None:
+    """The runs and side releases of a document; None if the fingerprint does not confirm them.
 
-    A release may carry its own description; one that carries none is taken to be the described run
+    A run may carry its own description; one that carries none is taken to be the described run
     again, which the fingerprint of all of them then confirms or not.
     """
-    rows = document["releases"]
-    if len(rows) == 1:
+    if len(document["releases"]) == 1:
         return [run]
-    runs = [run_from_fields(row.get("description", document["description"])) for row in rows]
-    same = document.get("configuration_sha256") == fingerprint([run_to_fields(r) for r in runs])
-    alike = len({r.adjacency for r in runs}) == 1 and run_to_fields(runs[-1]) == run_to_fields(run)
-    return runs if same and alike else None
+    parts = [_part(row, document) for row in document["releases"]]
+    known = [part for part in parts if part is not None]
+    runs = [part for part in known if isinstance(part, NoisyDescent)]
+    if len(known) < len(parts) or not runs or run_to_fields(runs[-1]) != run_to_fields(run):
+        return None
+    same = document.get("configuration_sha256") == _fingerprint(document, known)
+    return known if same and len({r.adjacency for r in runs}) == 1 else None
+
+
+def _part(row: Mapping[str, Any], document: Mapping[str, Any]) -> Part | None:
+    """One release; None if it is no run and its guarantee is not stated."""
+    if "guarantee" not in row:
+        return run_from_fields(row.get("description", document["description"]))
+    said = row["guarantee"]
+    if said is None:
+        return None
+    named = {"name": row["what"], "source": row["source"], "adjacency": document["adjacency"]}
+    mu, failure = number(said["mu"]), _probability(said["failure"])
+    return Side(mu, failure, named | {"guarantee": said})
+
+
+def _fingerprint(document: Mapping[str, Any], parts: Sequence[Part]) -> str:
+    """That of all parts, and of the sampler if the document has one."""
+    described = [part.hashed if isinstance(part, Side) else run_to_fields(part) for part in parts]
+    sampler = document.get("sampler")
+    return fingerprint(described if sampler is None else [*described, {"sampler": sampler}])
 
 
 def fingerprint(descriptions: list[dict[str, Any]]) -> str:

@@ -6,16 +6,21 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any
+
+from flint import arb
 
 from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription
 from wane.verify.balls import PRECISION, as_float_up, ball, bits, top
-from wane.verify.bounds import Bound, Gaussian, Searched
+from wane.verify.bounds import Bound, Failing, Gaussian, Searched
 from wane.verify.claims import (
     ALL_SEEN,
     Claim,
+    Part,
     Quantity,
+    Side,
     applying_theorems,
     claims_of,
     contradictions,
@@ -23,7 +28,8 @@ from wane.verify.claims import (
     described_run,
 )
 from wane.verify.records import TooLarge
-from wane.verify.theorems import COMPOSITIONS, GAUSSIAN, SEEN, THEOREMS
+from wane.verify.sampler import TRANSFERS, Posterior, Sampler, Samples
+from wane.verify.theorems import COMPOSITIONS, GAUSSIAN, SEEN, THEOREMS, Theorem
 
 NOT_LEAST = "the verifier's own bound is larger, but need not be the least"
 
@@ -80,7 +86,8 @@ def verify(document: Mapping[str, Any]) -> Verification:
         found = contradictions(document, run)
         claims = claims_of(document)
         parts = described_parts(document, run)
-        judge = _Judge(run, applying_theorems(document), str(document["theorem"]))
+        theorems = THEOREMS | _sampling(document, run)
+        judge = _Judge(run, applying_theorems(document), str(document["theorem"]), theorems)
     except (AttributeError, KeyError, TypeError) as error:
         raise InvalidDescription(
             f"the file must be a whole certificate document, got none or a part: {error!r:.80}."
@@ -88,29 +95,52 @@ def verify(document: Mapping[str, Any]) -> Verification:
     if parts is None:
         count = len(document["releases"])
         why = f"the document does not describe all of its {count} releases"
-        rows = tuple(Checked(claim, Outcome.NOT_VERIFIED, why=why) for claim in claims)
+        rows = tuple(_idle(c) or Checked(c, Outcome.NOT_VERIFIED, why=why) for c in claims)
         return Verification(rows, tuple(found))
     with bits(PRECISION):
-        whole = judge if len(parts) == 1 else _Joint([*map(_Judge, parts[:-1]), judge])
-        return Verification(tuple(whole.check(claim) for claim in claims), tuple(found))
+        whole = judge if len(parts) == 1 else _Joint.of(parts, judge)
+        made = tuple(_idle(claim) or whole.check(claim) for claim in claims)
+        return Verification(made, tuple(found))
+
+
+def _sampling(document: Mapping[str, Any], run: NoisyDescent) -> dict[str, Theorem]:
+    """The theorems of samples, if the document says what was sampled."""
+    if document.get("sampler") is None:
+        return {}
+    samples = Samples(Posterior(run, Sampler.read(document["sampler"])))
+    return {name: partial(_of_samples, samples, name) for name in TRANSFERS}
+
+
+def _of_samples(samples: Samples, name: str, _: NoisyDescent) -> Bound | None:
+    return samples.bound(name)
+
+
+def _idle(claim: Claim) -> Checked | None:
+    """A claim that says nothing is true."""
+    nothing = 1.0 if claim.quantity is Quantity.POWER else math.inf
+    if claim.value >= nothing or claim.at >= 1.0:
+        return Checked(claim, Outcome.VERIFIED, why="claims nothing")
+    return None
 
 
 class _Judge:
     """Computes each theorem's bound once."""
 
     def __init__(
-        self, run: NoisyDescent, said_to_apply: Sequence[str] = (), headline: str = ""
+        self,
+        run: NoisyDescent,
+        said_to_apply: Sequence[str] = (),
+        headline: str = "",
+        theorems: Mapping[str, Theorem] = THEOREMS,
     ) -> None:
         self._run = run
         self._headline = headline
-        self._beyond = [name for name in said_to_apply if name not in THEOREMS]
+        self._theorems = theorems
+        self._beyond = [name for name in said_to_apply if name not in theorems]
         self._known: dict[str, tuple[Bound | None, str]] = {}
 
     def check(self, claim: Claim) -> Checked:
         """Hold one claim against the bounds that may support it."""
-        nothing = 1.0 if claim.quantity is Quantity.POWER else math.inf
-        if claim.value >= nothing or claim.at >= 1.0:
-            return Checked(claim, Outcome.VERIFIED, why="claims nothing")
         rows = []
         for name in self._names(claim):
             rows.append(self._bound(name))
@@ -125,7 +155,7 @@ class _Judge:
         bounds = [bound for bound, _ in rows if bound is not None]
         gaps = [why for bound, why in rows if bound is None and why]
         gaps += [NOT_LEAST for bound in bounds if not bound.tight]
-        if claim.theorem not in (*THEOREMS, ALL_SEEN):
+        if claim.theorem not in (*self._theorems, ALL_SEEN):
             gaps += [f"{name} is not computed again" for name in self._beyond]
         if gaps or not bounds:
             reason = "; ".join(gaps) or "its hypotheses do not hold"
@@ -136,10 +166,10 @@ class _Judge:
     def _names(self, claim: Claim) -> list[str]:
         if claim.theorem == ALL_SEEN:
             return list(COMPOSITIONS)
-        if claim.theorem in THEOREMS and claim.theorem is not None:
+        if claim.theorem in self._theorems and claim.theorem is not None:
             return [*SEEN.get(claim.theorem, ()), claim.theorem]
         # the theorem of the headline first; what it does not prove may follow from another
-        return sorted(THEOREMS, key=lambda name: name != self._headline)
+        return sorted(self._theorems, key=lambda name: name != self._headline)
 
     def least_gaussian(self, names: Iterable[str]) -> Gaussian | None:
         """The least Gaussian bound of these theorems; None if there is none."""
@@ -151,10 +181,25 @@ class _Judge:
     def _bound(self, name: str) -> tuple[Bound | None, str]:
         if name not in self._known:
             try:
-                self._known[name] = THEOREMS[name](self._run), ""
+                self._known[name] = self._theorems[name](self._run), ""
             except TooLarge as error:
                 self._known[name] = None, f"{name}: {error}"
         return self._known[name]
+
+
+@dataclass(frozen=True)
+class _Stated:
+    """A side release: its level is the document's own word, which the fingerprint covers."""
+
+    side: Side
+
+    def check(self, claim: Claim) -> Checked:
+        """Hold the release's epsilon against its level."""
+        return _held(_failing(self.least_gaussian(()), ball(self.side.failure)), claim)
+
+    def least_gaussian(self, _: Iterable[str]) -> Gaussian:
+        """The stated level."""
+        return Gaussian(ball(self.side.mu) ** 2)
 
 
 @dataclass(frozen=True)
@@ -165,12 +210,21 @@ class _Joint:
     whole, but the releases, which are said of one part each.
     """
 
-    judges: list[_Judge]
+    judges: list[_Judge | _Stated]
+    headline: _Judge
+
+    @classmethod
+    def of(cls, parts: Sequence[Part], headline: _Judge) -> _Joint:
+        """A judge for each part; the last run's is there already."""
+        last = max(i for i, part in enumerate(parts) if isinstance(part, NoisyDescent))
+        judges = [_Stated(part) if isinstance(part, Side) else _Judge(part) for part in parts]
+        judges[last] = headline
+        return cls(judges, headline)
 
     def check(self, claim: Claim) -> Checked:
         """Hold a claim against the part, or the whole, that it is made of."""
         if claim.where.startswith("verdict"):
-            return self.judges[-1].check(claim)
+            return self.headline.check(claim)
         if claim.part is not None:
             return self.judges[claim.part].check(claim)
         names = COMPOSITIONS if claim.theorem == ALL_SEEN else GAUSSIAN
@@ -179,10 +233,22 @@ class _Joint:
         if len(known) < len(found):
             why = "a release whose bound is not a Gaussian one is not composed again"
             return Checked(claim, Outcome.NOT_VERIFIED, why=why)
-        whole = Searched(top(sum(known, ball(0))))
-        if supports(whole, claim):
-            return Checked(claim, Outcome.VERIFIED, proven(whole, claim))
-        return Checked(claim, Outcome.NOT_VERIFIED, proven(whole, claim), NOT_LEAST)
+        return _held(_failing(Searched(top(sum(known, ball(0)))), self._failure), claim)
+
+    @property
+    def _failure(self) -> arb:
+        stated = (judge.side.failure for judge in self.judges if isinstance(judge, _Stated))
+        return top(sum(map(ball, stated), ball(0)))
+
+
+def _failing(bound: Gaussian, failure: arb) -> Bound:
+    return Failing(bound, failure) if failure > 0 else bound
+
+
+def _held(bound: Bound, claim: Claim) -> Checked:
+    if supports(bound, claim):
+        return Checked(claim, Outcome.VERIFIED, proven(bound, claim))
+    return Checked(claim, Outcome.NOT_VERIFIED, proven(bound, claim), NOT_LEAST)
 
 
 def supports(bound: Bound, claim: Claim) -> bool:
