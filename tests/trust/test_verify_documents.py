@@ -3,11 +3,14 @@
 import copy
 import json
 import math
+import runpy
 import tomllib
 from collections import Counter
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,12 +21,15 @@ from laws.strategies import runs
 from runs import RIDGE_RUN, make_run
 from trust.tally import COUNTS
 from wane.analyses import ANALYSES
-from wane.certify import JointCertificate, certify
-from wane.describe import Poisson, WithoutReplacement
+from wane.certify import JointCertificate, SideRelease, certify
+from wane.describe import Adjacency, Objective, Poisson, WithoutReplacement
 from wane.describe.domains import Ball
 from wane.describe.fields import run_from_fields, run_to_fields
-from wane.errors import NoTheoremApplies
-from wane.report import certificate_document
+from wane.errors import InvalidDescription, NoTheoremApplies
+from wane.guarantees import GaussianDP, RenyiDP, WithFailure
+from wane.report import Account, certificate_document, certificate_schema
+from wane.report.document import Sampler
+from wane.sampling import Losses, OverdampedRun, Posterior, certify_samples
 from wane.verify import Outcome, verify
 from wane.verify.claims import contradictions, described_run, fingerprint
 from wane.verify.theorems import THEOREMS
@@ -38,6 +44,10 @@ SAMPLED = ("poisson", "without-replacement")
 def document_of(certificate, **at):
     made = certificate_document(certificate, **(at or {"delta": 1e-5}))
     return json.loads(json.dumps(made, allow_nan=False))
+
+
+def valid(document):
+    jsonschema.Draft202012Validator(certificate_schema()).validate(document)
 
 
 def failures(found):
@@ -175,13 +185,14 @@ def test_random_descriptions_of_all_kinds_are_verified():
 # several releases
 
 
-def joint_document(*runs):
-    """What several runs leak together, each release with its own description."""
-    parts = tuple(certify(run) for run in runs)
-    document = document_of(JointCertificate(parts))
-    for row, part in zip(document["releases"], parts, strict=True):
-        row.setdefault("description", run_to_fields(part.run))
-    return document
+def joint_document(*parts):
+    """What several runs and side releases leak together."""
+    made = (part if isinstance(part, SideRelease) else certify(part) for part in parts)
+    return document_of(JointCertificate(tuple(made)))
+
+
+def side(guarantee):
+    return SideRelease("a bound", guarantee, "docs/proofs/curvature.md", RIDGE_RUN.adjacency)
 
 
 def test_several_releases_are_composed_again():
@@ -214,6 +225,201 @@ def test_releases_that_are_not_described_are_not_called_verified():
         row.pop("description")
     found = verify(document)
     assert found.count(Outcome.NOT_VERIFIED) == len(found.checked) and not found.verified
+
+
+@pytest.mark.parametrize("failure", [0.0, 1e-7])
+@pytest.mark.parametrize("last", [False, True])
+def test_side_releases_are_composed_again(failure, last):
+    inner = GaussianDP(0.3)
+    bound = side(WithFailure(inner, failure) if failure else inner)
+    parts = (RIDGE_RUN, bound) if last else (bound, RIDGE_RUN)
+    document = joint_document(*parts)
+    place = 1 if last else 0
+    valid(document)
+    assert document["releases"][place]["guarantee"] == {"mu": 0.3, "failure": failure}
+    found = verify(document)
+    assert found.verified, failures(found)
+    COUNTS["certificates verified"] += 1
+    for change in (
+        lambda d: d.update(epsilon=lower(d["epsilon"])),
+        lambda d: d["curve"][8].update(epsilon=lower(d["curve"][8]["epsilon"])),
+        lambda d: d["attack"][1].update(
+            true_positive_rate=d["attack"][1]["true_positive_rate"] / 2
+        ),
+        lambda d: d["releases"][place].update(epsilon=lower(d["releases"][place]["epsilon"])),
+        lambda d: d["releases"][place]["guarantee"].update(mu=0.2),
+        lambda d: d["releases"][place]["guarantee"].update(failure=1e-9),
+        lambda d: d["releases"][place].update(what="another bound"),
+        lambda d: d["releases"][1 - place]["description"].update(records=10**9),
+        lambda d: d["releases"].pop(place),
+        rehashed,
+    ):
+        changed = copy.deepcopy(document)
+        change(changed)
+        assert not verify(changed).verified
+        COUNTS["tampered certificates refused"] += 1
+
+
+def test_a_failure_counts_in_full():
+    """With the fingerprint of a smaller failure the old numbers are still true, but not the new."""
+    document, smaller = (
+        joint_document(side(WithFailure(GaussianDP(0.3), p)), RIDGE_RUN) for p in (1e-6, 1e-7)
+    )
+    swapped = document | {name: smaller[name] for name in ("epsilon", "curve", "attack", "roc")}
+    assert verify(document).verified and not verify(swapped).verified
+
+
+def test_side_releases_of_other_kinds_are_not_called_verified():
+    document = joint_document(side(RenyiDP.zcdp(0.1)), RIDGE_RUN)
+    valid(document)
+    assert document["releases"][0]["guarantee"] is None
+    assert not verify(document).verified
+
+
+def test_a_void_document_promises_nothing_of_its_side_releases():
+    parts = JointCertificate((side(GaussianDP(0.3)), certify(RIDGE_RUN)))
+    document = certificate_document(parts, delta=1e-5, account=Account(voids=("a seed",)))
+    valid(document)
+    assert document["releases"][0]["guarantee"] is None
+    found = verify(document)
+    assert found.verified and all(row.why == "claims nothing" for row in found.checked)
+
+
+def test_a_fit_with_a_private_curvature_bound_is_verified():
+    """As it leaves the learner: the bound is a side release that may fail."""
+    from wane.learn.curvature import PrivateCurvature
+
+    budgets = PrivateCurvature().split(1.0, 1e-5)
+    bound, _ = budgets.promises(RIDGE_RUN.adjacency)
+    assert verify(joint_document(bound, RIDGE_RUN)).verified
+
+
+# samples of posteriors
+
+
+def sampled_document(run, certificate=None, delta=1e-6):
+    """As `wane sample` writes it, the chains described."""
+    known = run.posterior.losses
+    sampler = Sampler(
+        samples=run.samples,
+        dimension=known.dimension,
+        laplacian_lipschitz=known.laplacian_lipschitz,
+        height_at_start=known.height_at_start,
+        range_of_loss=known.range_of_loss,
+    )
+    made = certificate or certify_samples(run)
+    return document_of(made, delta=delta, account=Account(sampler=sampler))
+
+
+CONVEX = Losses(
+    objective=Objective(gradient_bound=1.0, smoothness=0.25, strong_convexity=0.0),
+    dimension=3,
+    laplacian_lipschitz=0.1,
+    height_at_start=0.7,
+)
+CURVED = replace(
+    CONVEX,
+    objective=Objective(gradient_bound=1.0, smoothness=0.5, strong_convexity=0.2),
+    laplacian_lipschitz=None,
+)
+BOUNDED = Losses(
+    objective=Objective(gradient_bound=100.0, smoothness=1.0, strong_convexity=-0.5),
+    dimension=2,
+    range_of_loss=0.1,
+    height_at_start=0.1,
+)
+ZERO, REPLACED = Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE
+SAMPLERS = {
+    "one convex": (CONVEX, ZERO, 10.0, 0.05, 5000, 1, {"gibbs_transfer"}),
+    "several convex": (CONVEX, REPLACED, 10.0, 0.05, 5000, 7, {"gibbs_transfer"}),
+    "a strongly convex": (CURVED, ZERO, 1.0, 0.01, 5000, 2, {"gibbs_transfer"}),
+    "a bounded one": (BOUNDED, ZERO, 100.0, 1e-4, 10**5, 1, {"gibbs_transfer", "range_transfer"}),
+    "bounded, replaced": (BOUNDED, REPLACED, 100.0, 1e-4, 10**5, 3, {"range_transfer"}),
+    "too rough": (CONVEX, ZERO, 10.0, 3.0, 3, 1, set()),
+}
+
+
+def sampled_run(name):
+    known, adjacency, prior, step_size, steps, samples, _ = SAMPLERS[name]
+    posterior = Posterior(
+        losses=known, records=50, prior_precision=prior, temperature=1.0, adjacency=adjacency
+    )
+    return OverdampedRun(posterior=posterior, step_size=step_size, steps=steps, samples=samples)
+
+
+def lower_transfer(document):
+    for row in document["verdicts"]:
+        if row["theorem"].endswith("transfer") and row["applies"]:
+            row["epsilon"] *= 0.9
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_samples_are_computed_again(name):
+    document = sampled_document(sampled_run(name))
+    valid(document)
+    rows = [r for r in document["verdicts"] if r["applies"] and r["theorem"].endswith("transfer")]
+    assert SAMPLERS[name][-1] <= {r["theorem"] for r in rows}
+    check(document)
+
+
+def test_samples_by_the_range_of_the_loss():
+    document = sampled_document(sampled_run("a bounded one"))
+    assert document["theorem"] == "range_transfer"
+    assert verify(document).verified
+    less = copy.deepcopy(document)
+    for row in (less, *less["releases"], *less["curve"]):
+        row["epsilon"] *= 0.9
+    lower_transfer(less)
+    assert not contradictions(less, described_run(less))
+    found = verify(less)
+    assert not found.verified and found.count(Outcome.NOT_VERIFIED) > 10
+
+
+def test_tampered_samplers_are_refused():
+    document = sampled_document(sampled_run("several convex"))
+    assert verify(document).verified
+    for change in (
+        lower_transfer,
+        lambda d: d["sampler"].update(samples=6),
+        lambda d: d["sampler"].update(dimension=1),
+        lambda d: d["sampler"].update(laplacian_lipschitz=0.0),
+        lambda d: d["sampler"].update(height_at_start=0.0),
+        lambda d: d.pop("sampler"),
+        rehashed,
+    ):
+        changed = copy.deepcopy(document)
+        change(changed)
+        assert not verify(changed).verified
+        COUNTS["tampered certificates refused"] += 1
+    for bad in ({"samples": 0}, {"kind": "underdamped"}, {"dimension": 1.5}, {"more": 1}):
+        with pytest.raises(InvalidDescription):
+            verify(document | {"sampler": document["sampler"] | bad})
+
+
+def test_a_sampler_of_more_samples_proves_less():
+    """The numbers of one sample are not those of two, even under the fingerprint of two."""
+    one, two = (sampled_document(replace(sampled_run("one convex"), samples=k)) for k in (1, 2))
+    names = ("description", "sampler", "configuration_sha256")
+    found = verify(one | {name: two[name] for name in names})
+    assert not found.contradictions and not found.verified
+
+
+def test_samples_without_a_sampler_are_not_called_verified():
+    """Unless the descent by itself proves as much, as it does for the convex ones."""
+    assert verify(document_of(certify_samples(sampled_run("one convex")))).verified
+    found = verify(document_of(certify_samples(sampled_run("a bounded one"))))
+    assert not found.verified and not found.count(Outcome.TOO_SMALL)
+    assert any(row.why.endswith("range_transfer is not computed again") for row in failures(found))
+
+
+def test_the_example_of_a_private_posterior():
+    pytest.importorskip("sklearn")
+    example = runpy.run_path(str(HERE / "examples" / "private_posterior.py"))
+    rows = np.random.default_rng(0).uniform(example["LOW"], example["HIGH"], (300, 5))
+    labels = (rows[:, 0] > 15.0).astype(int)
+    model = example["sampled"](rows, labels, step_size=0.1, steps=2000)
+    check(document_of(model.certificate_, delta=example["DELTA"]))
+    check(sampled_document(model.sampling_, model.certificate_, example["DELTA"]))
 
 
 def test_the_fingerprint_is_that_of_the_report():

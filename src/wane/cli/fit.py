@@ -39,6 +39,18 @@ from wane.tables import (
 
 def register(verb: Verb) -> None:
     """Add the three commands."""
+    _register_fit(verb)
+    _register_predict(verb)
+    template = verb("schema", schema, "write a schema with column names only", spec=False)
+    template.add_argument("action", choices=["init"])
+    template.add_argument("data", metavar="DATA", help="table, a CSV or Parquet file")
+    template.add_argument("--out", default="schema.toml", metavar="FILE", help="where to write")
+    template.add_argument("--delimiter", default=",", help="of a CSV file (default a comma)")
+    template.add_argument("--no-header", action="store_true", help="the first line is a record")
+    template.add_argument("--force", action="store_true", help="replace the file")
+
+
+def _register_fit(verb: Verb) -> None:
     fitting = verb("fit", fit, "fit a private linear model to a table", spec=False)
     fitting.add_argument("data", metavar="DATA", help="table, a CSV or Parquet file")
     fitting.add_argument("--schema", required=True, metavar="FILE", help="its public schema")
@@ -74,18 +86,14 @@ def register(verb: Verb) -> None:
     fitting.add_argument(
         "--seed-voids-privacy", type=whole, metavar="N", help="repeatable, and not private at all"
     )
+
+
+def _register_predict(verb: Verb) -> None:
     predicting = verb("predict", predict, "predict with a fitted model", spec=False)
     predicting.add_argument("model", metavar="MODEL_DIR", help="a folder that wane fit wrote")
     predicting.add_argument("data", metavar="DATA", help="table, a CSV or Parquet file")
     predicting.add_argument("--out", required=True, metavar="FILE", help="CSV file to write")
     predicting.add_argument("--force", action="store_true", help="replace the file")
-    template = verb("schema", schema, "write a schema with column names only", spec=False)
-    template.add_argument("action", choices=["init"])
-    template.add_argument("data", metavar="DATA", help="table, a CSV or Parquet file")
-    template.add_argument("--out", default="schema.toml", metavar="FILE", help="where to write")
-    template.add_argument("--delimiter", default=",", help="of a CSV file (default a comma)")
-    template.add_argument("--no-header", action="store_true", help="the first line is a record")
-    template.add_argument("--force", action="store_true", help="replace the file")
 
 
 def fit(options: Namespace) -> Result:

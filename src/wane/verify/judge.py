@@ -95,8 +95,10 @@ def verify(document: Mapping[str, Any]) -> Verification:
     if parts is None:
         count = len(document["releases"])
         why = f"the document does not describe all of its {count} releases"
-        rows = tuple(_idle(c) or Checked(c, Outcome.NOT_VERIFIED, why=why) for c in claims)
-        return Verification(rows, tuple(found))
+        rows = [Checked(claim, Outcome.NOT_VERIFIED, why=why) for claim in claims]
+        if document["status"] == "void":  # guarantees of side releases were taken back, too
+            rows = [_idle(row.claim) or row for row in rows]
+        return Verification(tuple(rows), tuple(found))
     with bits(PRECISION):
         whole = judge if len(parts) == 1 else _Joint.of(parts, judge)
         made = tuple(_idle(claim) or whole.check(claim) for claim in claims)
