@@ -55,6 +55,7 @@ def address():
 def page(browser):
     """A fresh page that fails the test on any error in its console."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    context.set_default_timeout(90_000)  # a loaded machine is slow, not wrong
     made = context.new_page()
     complaints = []
     made.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
