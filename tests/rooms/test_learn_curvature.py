@@ -290,7 +290,7 @@ def test_other_models_take_longer_steps_too_and_survive_files(name, tmp_path):
         ({"release_noise": 1.0}, "release_noise must be None with curvature"),
         ({"tune_on": PublicData([[1.0]], [0])}, "tune_on must be None with curvature"),
     ],
-    ids=str,
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else value.split()[0],
 )
 def test_what_does_not_go_together_is_refused(changes, message):
     with pytest.raises(InvalidDescription, match=message):

@@ -19,14 +19,14 @@ from wane.verify.balls import as_float_up, ball, bits, rounded_constant, top
 
 BITS = 128
 """The recursion adds positive numbers, so that few digits are lost."""
-FINE, COARSE = (48, 0.04), (12, 0.25)
+FINE, COARSE = (48, 0.03), (12, 0.25)
 """Steps are taken one by one up to this place, then in blocks of this share of their place."""
 LEAST_SLACK = 1e-150
 MOST_INVERSE = arb(10) ** 250
 FIRST_EXPONENTS = (4.0, 10.0, 30.0, 100.0, 400.0, 3000.0)
 SECOND_EXPONENTS = (10.0, 40.0, 3000.0)
-STRIDE = 1.5
-"""Factor by which the search moves each free parameter."""
+STRIDES = (1.5, 1.25)
+"""Factors by which the search moves each free parameter, one round each."""
 
 
 @dataclass(frozen=True)
@@ -305,8 +305,8 @@ def _charged(summand: Callable[[arb], arb], entering: arb, final: arb, convex: b
 def _descended(best: Free, height: Callable[[Free], float]) -> Free:
     """Each parameter in turn moved by a factor if that helps."""
     least = height(best)
-    for row in fields(Free):
-        for factor in (STRIDE, 1.0 / STRIDE):
+    for stride, row in product(STRIDES, fields(Free)):
+        for factor in (stride, 1.0 / stride):
             moved = replace(best, **{row.name: getattr(best, row.name) * factor})
             found = height(moved) if moved.rest > 0.0 else math.inf
             if found < least:

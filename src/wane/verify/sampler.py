@@ -31,7 +31,8 @@ from wane.verify.closeness import Chain, Letters
 ORDERS = (1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 32.0, 50.0, 80.0, 128.0, 200.0, 400.0, 1000.0)
 """Orders at which the closeness to the target is computed; every choice is valid."""
 LEAST_EXCESS, MOST_EXCESS, PLACES = 1e-3, 999.0, 240
-SEARCH = 12
+STRIDE = math.log(MOST_EXCESS / LEAST_EXCESS) / (PLACES - 1)
+SEARCH = 30
 """Golden sections between neighbouring orders of the grid."""
 KIND = "overdamped-chains"
 CONSTANTS = ("laplacian_lipschitz", "height_at_start", "range_of_loss")
@@ -202,8 +203,9 @@ class Transferred(Bound):
             found = self._at(step, math.exp(place), epsilon)
             return math.inf if found is None else float(found)
 
-        ends = [self._rows[min(max(i, 0), len(heights) - 1)][0] for i in (best - 1, best + 1)]
-        place = golden(height, math.log(ends[0]), math.log(ends[1]), SEARCH)
+        # the best order may be the last for which these orders will do, between two of the grid
+        centre = math.log(self._rows[best][0])
+        place = golden(height, centre - STRIDE, centre + STRIDE, SEARCH)
         tried = (math.exp(place), self._rows[best][0])
         found = [value for e in tried if (value := self._at(step, e, epsilon)) is not None]
         return min((top(value) for value in found), key=float).min(arb(0)).exp()
@@ -233,9 +235,9 @@ class Transferred(Bound):
 
         Only to choose by.
         """
-        made, ratio = [], MOST_EXCESS / LEAST_EXCESS
+        made = []
         for place in range(PLACES):
-            excess = LEAST_EXCESS * ratio ** (place / (PLACES - 1))
+            excess = LEAST_EXCESS * math.exp(STRIDE * place)
             found = [
                 (float(renyi), step)
                 for step in self._steps
