@@ -72,7 +72,9 @@ def page(quick: bool) -> Page:
             "Seconds per epoch",
             EPOCH_COLUMNS,
             times,
-            "Processor seconds, medians of rounds in which both take turns; Opacus on one thread.",
+            "Seconds on the wall, medians of rounds in which both take turns: wane with its own "
+            "threads, Opacus with one or two, whichever is faster. Beside it processor seconds, "
+            "the fewest that Opacus took.",
         ),
         Table("learning-plateau", "A hundred times more steps", PLATEAU_COLUMNS, steps, TRIED),
     )

@@ -14,6 +14,7 @@ import jsonschema
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 pytest.importorskip("flint")
 
@@ -286,12 +287,16 @@ def test_a_void_document_promises_nothing_of_its_side_releases():
 
 
 def test_a_fit_with_a_private_curvature_bound_is_verified():
-    """As it leaves the learner: the bound is a side release that may fail."""
-    from wane.learn.curvature import PrivateCurvature
+    """The bound is a side release that may fail, and the run was planned in view of it."""
+    from wane.learn import PrivateCurvature, PrivateLogisticRegression
 
-    budgets = PrivateCurvature().split(1.0, 1e-5)
-    bound, _ = budgets.promises(RIDGE_RUN.adjacency)
-    assert verify(joint_document(bound, RIDGE_RUN)).verified
+    X = np.random.default_rng(4).normal(size=(400, 3))
+    model = PrivateLogisticRegression(classes=[0, 1], steps=60, curvature=PrivateCurvature())
+    document = document_of(model.fit(X, (X[:, 0] > 0).astype(int)).certificate_)
+    valid(document)
+    assert len(document["releases"]) == 2 and document["releases"][0]["guarantee"]["failure"] > 0.0
+    found = verify(document)
+    assert found.verified, failures(found)
 
 
 # samples of posteriors
@@ -410,6 +415,65 @@ def test_samples_without_a_sampler_are_not_called_verified():
     found = verify(document_of(certify_samples(sampled_run("a bounded one"))))
     assert not found.verified and not found.count(Outcome.TOO_SMALL)
     assert any(row.why.endswith("range_transfer is not computed again") for row in failures(found))
+
+
+def power(low, high):
+    return st.floats(low, high).map(lambda place: 10.0**place)
+
+
+@st.composite
+def sampled_runs(draw):
+    """Posteriors of all shapes, with chains that are long enough to be close to them."""
+    smoothness, bent = draw(power(-2, 1)), draw(st.sampled_from([0.0, 0.3, 1.0, -0.4]))
+    objective = Objective(
+        gradient_bound=draw(power(-1, 2)),
+        smoothness=smoothness,
+        strong_convexity=bent * smoothness,
+    )
+    known = Losses(
+        objective=objective,
+        dimension=draw(st.sampled_from([1, 2, 10, 300])),
+        laplacian_lipschitz=draw(st.sampled_from([None, smoothness])),
+        height_at_start=draw(st.none() | power(-2, 0)),
+        range_of_loss=draw(st.none() | power(-3, -1)),
+    )
+    posterior = Posterior(
+        losses=known,
+        records=draw(st.sampled_from([10, 300, 10**5])),
+        prior_precision=draw(power(0, 3)),
+        temperature=draw(power(-1, 2)),
+        adjacency=draw(st.sampled_from([ZERO, REPLACED])),
+    )
+    step_size = draw(power(-6, -1)) / posterior.target.smoothness
+    steps = round(draw(power(0.5, 1.5)) / (step_size * posterior.target.strong_convexity))
+    return OverdampedRun(
+        posterior=posterior,
+        step_size=step_size,
+        steps=max(steps, 1),
+        samples=draw(st.sampled_from([1, 4, 50])),
+    )
+
+
+@pytest.mark.slow
+def test_random_samplers_are_verified():
+    tried = Counter()
+
+    @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def each(data):
+        try:
+            run = data.draw(sampled_runs())
+        except InvalidDescription:  # not strongly convex
+            return
+        found = verify(sampled_document(run))
+        assert not found.contradictions
+        assert not found.count(Outcome.TOO_SMALL), failures(found)
+        tried["verified" if found.verified else "not verified"] += 1
+
+    each()
+    for what, count in tried.items():
+        COUNTS[f"random samplers {what}"] += count
+    assert tried["verified"] > 9 * tried["not verified"]
 
 
 def test_the_example_of_a_private_posterior():

@@ -16,6 +16,7 @@ from wane.describe import Adjacency, check, files
 from wane.describe.fields import run_to_fields
 from wane.errors import InvalidDescription
 from wane.report import Account, NoiseSource
+from wane.report.document import Sampler
 from wane.report.fields import json_number
 from wane.report.text import certificate_text, shown
 from wane.tables import BoundedTarget, ClassTarget, Schema, read_table
@@ -204,6 +205,20 @@ def _account(model: Any, context: tuple[tuple[str, str], ...]) -> Account:
         voids=tuple(getattr(model.certificate_, "reasons", ())),
         context=context,
         grid=release_grid(model.run_),
+        sampler=_sampler(model),
+    )
+
+
+def _sampler(model: Any) -> Sampler:
+    """What was sampled, so that the certificate can be computed again."""
+    run = model.sampling_
+    known = run.posterior.losses
+    return Sampler(
+        samples=run.samples,
+        dimension=known.dimension,
+        laplacian_lipschitz=known.laplacian_lipschitz,
+        height_at_start=known.height_at_start,
+        range_of_loss=known.range_of_loss,
     )
 
 

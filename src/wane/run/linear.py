@@ -59,6 +59,7 @@ from wane.describe.objective import Objective
 from wane.errors import InvalidDescription
 from wane.run.batching import Rows, blocks
 from wane.run.links import Link
+from wane.run.rows import window
 
 Array = NDArray[np.float64]
 
@@ -233,18 +234,18 @@ class LinearSums:
         columns = self._features.shape[1]
         total = np.zeros(self.shape)
         weights = x[:columns]
-        window = _Window(self._features, self._blank, self._rows)
+        view = window(self._features, self._blank, self._rows, self._link.outputs)
         with np.errstate(all="ignore"):
             for group in blocks(rows, self._group):
                 parts = tuple(blocks(group, self._rows))
-                margins = [window.read(part) @ weights for part in parts]
+                margins = [view.times(part, weights) for part in parts]
                 residuals = self._residuals(_joined(margins), x, group)
                 if self._intercept:
                     total[-1] += self._intercept * residuals.sum(axis=0)
                 ends = np.cumsum([len(margin) for margin in margins])
-                # from the last, which is still in the window
+                # from the last, which is still at hand
                 for part, margin, end in zip(parts[::-1], margins[::-1], ends[::-1], strict=True):
-                    total[:columns] += window.read(part).T @ residuals[end - len(margin) : end]
+                    total[:columns] += view.gathered(part, residuals[end - len(margin) : end])
         return total
 
     def _residuals(self, margins: Array, x: Array, part: Rows) -> Array:
@@ -258,34 +259,6 @@ class LinearSums:
         residuals = self._link.residuals(margins, self._targets[part], self._caps[part])
         residuals *= factors
         return residuals
-
-
-class _Window:
-    """One block of rows in double precision: in place if they can be, else copied."""
-
-    def __init__(self, features: NDArray[Any], blank: NDArray[np.bool_] | None, rows: int) -> None:
-        self._features, self._blank = features, blank
-        self._room = np.empty((rows, features.shape[1]))
-        self._part: Rows | None = None
-        self._block = self._room
-
-    def read(self, part: Rows) -> Array:
-        """Return these rows; the same ones twice in a row are read once."""
-        if part is not self._part:
-            self._part, self._block = part, self._copied(part)
-        return self._block
-
-    def _copied(self, part: Rows) -> Array:
-        given = self._features[part]
-        blank = None if self._blank is None else self._blank[part]
-        spoiled = blank is not None and blank.any()
-        if given.dtype == np.float64 and not spoiled:
-            return given
-        block = self._room[: len(given)]
-        np.copyto(block, given)
-        if spoiled:
-            block[blank] = 0.0
-        return block
 
 
 def _joined(parts: list[Array]) -> Array:
