@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import time
+import traceback
 from pathlib import Path
 
 from benchmarks import index, not_ahead
@@ -33,15 +34,22 @@ def main() -> None:
         parser.error(f"unknown section {', '.join(sorted(unknown))}; there are {', '.join(names)}")
     folder = asked.out or (ROOT / "build/benchmarks" if asked.quick else ROOT / "docs/benchmarks")
     start = time.monotonic()
+    failed = []
     for section in SECTIONS:
         if asked.sections and section.name not in asked.sections:
             continue
         command = f"python -m benchmarks {section.name}{' --quick' if asked.quick else ''}"
         print(f"[{time.monotonic() - start:6.0f} s] {section.name}", flush=True)
-        write(section.run(asked.quick), folder, command)
+        try:
+            write(section.run(asked.quick), folder, command)
+        except Exception:  # the other sections are worth having all the same
+            traceback.print_exc()
+            failed.append(section.name)
     not_ahead.write(folder)
     index.write(folder)
     print(f"[{time.monotonic() - start:6.0f} s] written to {folder}")
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}; their pages are as they were")
 
 
 if __name__ == "__main__":
