@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.datasets import Data, census, fashion, german
+from benchmarks.learning_fits import by_wane
 from benchmarks.peers import OPACUS
 from benchmarks.report import Cell, Page, Table
-from wane.learn import PrivateLogisticRegression
 
-DELTA = 1e-5
 EPSILONS = (1.0, 4.0)
 SEEDS = range(3)
 CLIPS = (0.1, 0.3, 1.0)
@@ -78,21 +77,6 @@ def trials(quick: bool) -> tuple[Trial, ...]:
         Trial(first(census(), 20_000, 20_000), ((512, 5), (512, 20)), (10.0, 30.0, 100.0)),
         Trial(first(fashion(), 10_000, 10_000), ((1000, 10), (1000, 40)), (30.0, 100.0), "ghost"),
     )
-
-
-def ours(data: Data, epsilon: float) -> list[float]:
-    """Test accuracies of wane for each seed."""
-    found = []
-    for seed in SEEDS:
-        model = PrivateLogisticRegression(
-            epsilon=epsilon,
-            delta=DELTA,
-            classes=list(range(data.classes)),
-            fit_intercept=False,
-            seed_voids_privacy=seed,
-        ).fit(data.train_features, data.train_labels)
-        found.append(float(model.score(data.test_features, data.test_labels)))
-    return found
 
 
 def theirs(trial: Trial) -> dict[float, tuple[list[float], str]]:
@@ -154,7 +138,7 @@ def rows(trial: Trial) -> Iterator[tuple[Cell, ...]]:
     peers = theirs(trial)
     for epsilon in EPSILONS:
         found, setting = peers[epsilon]
-        plain = ours(data, epsilon)
+        plain = [fit.accuracy for fit in by_wane(data, (epsilon,), len(SEEDS))]
         yield (
             data.name,
             *data.train_features.shape,
