@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from benchmarks import kernel, moduli, runner
 from benchmarks.report import Page, Table
+from benchmarks.timing import judged
 
 COLUMNS = ("promise", "measured", "relation", "limit", "kept", "seconds taken")
 SLOW = (
@@ -33,8 +34,7 @@ class Promise:
     def row(self) -> tuple[str, float, str, float, str, float]:
         start = time.monotonic()
         found = self.measure()
-        holds = found >= self.limit if self.more_is_better else found <= self.limit
-        relation = ">=" if self.more_is_better else "<="
+        relation, holds = judged(found, self.limit, self.more_is_better)
         kept = "yes" if holds else "no"
         return self.words, found, relation, self.limit, kept, round(time.monotonic() - start, 1)
 

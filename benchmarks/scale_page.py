@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 
 from benchmarks import dask_step, scale
 from benchmarks.report import Cell, Page, Plot, Table
-from benchmarks.throughput import Spread, interleaved, ratio
+from benchmarks.timing import Spread, interleaved, ratio
 
 FULL, FURTHER, ROUNDS = (10**5, 10**6, 10**7), 10**8, 3
 QUICK, QUICK_ROUNDS = (10**5, 2 * 10**5), 1

@@ -13,7 +13,7 @@ import json
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,47 +28,9 @@ from threadpoolctl import threadpool_limits
 import wane
 from benchmarks.environments import OPACUS, Unavailable
 from benchmarks.report import Cell, Page, Plot, Table
+from benchmarks.timing import Spread, Work, interleaved, ratio
 from wane.run import LinearSums, descend, links, private_generator
 from wane.run.linear import LANES
-
-Work = Callable[[], object]
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The median of some values, between their quartiles."""
-
-    low: float
-    median: float
-    high: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
-        if len(values) == 1:
-            return cls(values[0], values[0], values[0])
-        low, median, high = statistics.quantiles(values, n=4, method="inclusive")
-        return cls(low, median, high)
-
-
-def interleaved(
-    works: Mapping[str, Work], rounds: int, clock: Callable[[], float] = time.perf_counter
-) -> dict[str, list[float]]:
-    """Return the seconds of each work in each round; all run once before, untimed."""
-    seconds: dict[str, list[float]] = {name: [] for name in works}
-    for work in works.values():
-        work()
-    for _ in range(rounds):
-        for name, work in works.items():
-            start = clock()
-            work()
-            seconds[name].append(clock() - start)
-    return seconds
-
-
-def ratio(above: Sequence[float], below: Sequence[float]) -> Spread:
-    """Return the spread of the ratios, round by round."""
-    return Spread.of([a / b for a, b in zip(above, below, strict=True)])
-
 
 # The roofline.
 

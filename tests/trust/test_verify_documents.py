@@ -28,8 +28,7 @@ from wane.describe.domains import Ball
 from wane.describe.fields import run_from_fields, run_to_fields
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP, RenyiDP, WithFailure
-from wane.report import Account, certificate_document, certificate_schema
-from wane.report.document import Sampler
+from wane.report import Account, Sampler, certificate_document, certificate_schema
 from wane.sampling import Losses, OverdampedRun, Posterior, certify_samples
 from wane.verify import Outcome, verify
 from wane.verify.claims import contradictions, described_run, fingerprint

@@ -15,8 +15,7 @@ from wane.cli.release import TUNING, write_json
 from wane.describe import Adjacency, check, files
 from wane.describe.fields import run_to_fields
 from wane.errors import InvalidDescription
-from wane.report import Account, NoiseSource
-from wane.report.document import Sampler
+from wane.report import Account, NoiseSource, Sampler
 from wane.report.fields import json_number
 from wane.report.text import certificate_text, shown
 from wane.tables import BoundedTarget, ClassTarget, Schema, read_table

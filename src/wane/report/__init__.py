@@ -2,6 +2,7 @@
 
 from wane.report.document import (
     Account,
+    Sampler,
     certificate_document,
     certificate_schema,
     configuration_hash,
@@ -23,6 +24,7 @@ __all__ = [
     "Account",
     "ExactNoise",
     "NoiseSource",
+    "Sampler",
     "bracket_fields",
     "bracket_text",
     "calibrated_fields",

@@ -242,10 +242,10 @@ class LinearSums:
                 residuals = self._residuals(_joined(margins), x, group)
                 if self._intercept:
                     total[-1] += self._intercept * residuals.sum(axis=0)
-                ends = np.cumsum([len(margin) for margin in margins])
+                spots = tuple(blocks(slice(0, len(residuals)), self._rows))
                 # from the last, which is still at hand
-                for part, margin, end in zip(parts[::-1], margins[::-1], ends[::-1], strict=True):
-                    total[:columns] += view.gathered(part, residuals[end - len(margin) : end])
+                for part, spot in zip(parts[::-1], spots[::-1], strict=True):
+                    total[:columns] += view.gathered(part, residuals[spot])
         return total
 
     def _residuals(self, margins: Array, x: Array, part: Rows) -> Array:
