@@ -184,10 +184,10 @@ def _distance(others: Array, gap: Array, caps: Array, state: State) -> Array:
     logs, level, pull = state
     share = np.exp(logs)
     total = share.sum(axis=0)
-    off = others - (level - np.log(total)) - logs - pull * (share / total)
+    off = others - level - (logs - np.log(total)) - pull * (share / total)
     off[share == 0.0] = 0.0  # a class without any share has none at the exact solution either
     miss = caps / np.sqrt(1.0 + _dot(share, share) / (total * total))
-    label = _label_gap(miss, level - np.log(total), pull, gap)
+    label = _label_gap(miss, level, pull, gap)
     return np.asarray(np.sqrt(_dot(off, off) + label * label))
 
 

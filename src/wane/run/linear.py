@@ -58,6 +58,7 @@ from wane.describe import check
 from wane.describe.objective import Objective
 from wane.errors import InvalidDescription
 from wane.run.batching import Rows, blocks
+from wane.run.compiled_softmax import faster
 from wane.run.links import Link
 from wane.run.rows import window
 
@@ -217,14 +218,14 @@ class LinearSums:
         self._blank = None if short.all() else ~short
 
     def _lanes(self, rows: Rows) -> list[Rows]:
-        """The rows cut at block boundaries into parts for the threads, in order."""
+        """The rows cut into equal parts for the threads, in order."""
         if isinstance(rows, slice):
             first, last, _ = rows.indices(self.records)
         else:
             first, last = 0, len(rows)
         size, columns = last - first, self._features.shape[1]
         count = LANES if size * columns * 8 >= LANES * LANE_BYTES else 1
-        step = -(-size // (count * self._rows)) * self._rows
+        step = -(-size // count)
         cuts: list[Rows] = [
             slice(at, min(at + step, last)) for at in range(first, last, max(step, 1))
         ]
@@ -256,7 +257,8 @@ class LinearSums:
         if self._intercept:
             margins += self._intercept * x[-1]
         margins *= factors
-        residuals = self._link.residuals(margins, self._targets[part], self._caps[part])
+        residuals_of = faster(self._link, self._features.size)
+        residuals = residuals_of(margins, self._targets[part], self._caps[part])
         residuals *= factors
         return residuals
 

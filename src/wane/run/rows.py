@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.run import compiling
 from wane.run.batching import Rows
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-COMPILED_FROM = 2**24
-"""Numbers in a table from which compiling, a second or two for each process, is worth it."""
+TOGETHER = 4
+"""Rows that are widened at a time: they stay in the nearest cache."""
 
 
 class Window(Protocol):
@@ -39,8 +40,10 @@ class Window(Protocol):
 
 def window(features: NDArray[Any], blank: Mask | None, rows: int, outputs: int) -> Window:
     """Return the fastest window on these features; rows that are `blank` count as zero."""
-    kernels = _kernels() if blank is None and _worth_compiling(features, outputs) else None
-    return CopiedRows(features, blank, rows) if kernels is None else CompiledRows(features, kernels)
+    kernels = _kernels() if blank is None and _worth_compiling(features) else None
+    if kernels is None:
+        return CopiedRows(features, blank, rows)
+    return CompiledRows(features, kernels) if outputs == 1 else CompiledPairs(features, kernels)
 
 
 class CopiedRows:
@@ -81,14 +84,16 @@ class CopiedRows:
 
 @dataclass(frozen=True)
 class Kernels:
-    """The two products, compiled; each writes into its last argument."""
+    """The two products, compiled, for one output and for several; each writes its last argument."""
 
     times: Callable[[NDArray[Any], Array, Array], None]
     gathered: Callable[[NDArray[Any], Array, Array], None]
+    pair_times: Callable[[NDArray[Any], Array, Array, Array], None]
+    pair_gathered: Callable[[NDArray[Any], Array, Array, Array], None]
 
 
 class CompiledRows:
-    """Blocks in single precision, widened as they are read; for one output."""
+    """Blocks in single precision, widened as they are read, for one output."""
 
     def __init__(self, features: NDArray[Any], kernels: Kernels) -> None:
         self._features, self._kernels = features, kernels
@@ -107,21 +112,55 @@ class CompiledRows:
         return made
 
 
-def _worth_compiling(features: NDArray[Any], outputs: int) -> bool:
-    return outputs == 1 and features.dtype == np.float32 and features.size >= COMPILED_FROM
+class CompiledPairs:
+    """The same for several outputs: four rows and two outputs at a time, padded with zeros."""
+
+    def __init__(self, features: NDArray[Any], kernels: Kernels) -> None:
+        self._features, self._kernels = features, kernels
+        self._room = np.empty((TOGETHER, features.shape[1]))
+
+    def times(self, part: Rows, weights: Array) -> Array:
+        """Return the products of these rows with the weights."""
+        block = self._features[part]
+        columns, outputs = weights.shape
+        flipped = np.zeros((_up_to(2, outputs), columns))
+        flipped[:outputs] = weights.T
+        made = np.empty((_up_to(TOGETHER, len(block)), len(flipped)))
+        self._kernels.pair_times(block, flipped, self._room, made)
+        return np.ascontiguousarray(made[: len(block), :outputs])
+
+    def gathered(self, part: Rows, residuals: Array) -> Array:
+        """Return the sum of these rows, each times its residual."""
+        count, outputs = residuals.shape
+        padded = np.zeros((_up_to(TOGETHER, count), _up_to(2, outputs)))
+        padded[:count, :outputs] = residuals
+        made = np.zeros((padded.shape[1], self._features.shape[1]))
+        self._kernels.pair_gathered(self._features[part], padded, self._room, made)
+        return made[:outputs].T
+
+
+def _up_to(multiple: int, count: int) -> int:
+    return -(-count // multiple) * multiple
+
+
+def _worth_compiling(features: NDArray[Any]) -> bool:
+    return features.dtype == np.float32 and features.size >= compiling.COMPILED_FROM
 
 
 @cache
 def _kernels() -> Kernels | None:
     """Compile, or return None where numba is not installed."""
-    try:
-        from numba import njit
-    except ImportError:
+    compiled = compiling.compiler()
+    if compiled is None:
         return None
-    # The order of additions is free, so that they can be done several at a time; nothing is said
-    # about infinities and NaN, which are to come out as they are.
-    free = njit(nogil=True, fastmath={"reassoc", "contract", "nsz"})
-    return Kernels(times=free(_times), gathered=free(_gathered))
+    free = partial(compiled, fastmath=compiling.ANY_ORDER)
+    widened = free(_widened)
+    return Kernels(
+        times=free(_times),
+        gathered=free(_gathered),
+        pair_times=free(_pair_times(widened)),
+        pair_gathered=free(_pair_gathered(widened)),
+    )
 
 
 def _times(rows: Any, weights: Any, made: Any) -> None:
@@ -143,3 +182,59 @@ def _gathered(rows: Any, residuals: Any, made: Any) -> None:
     for i in range(count, rows.shape[0]):
         for j in range(rows.shape[1]):
             made[j] += residuals[i] * np.float64(rows[i, j])
+
+
+def _widened(rows: Any, first: Any, room: Any) -> None:
+    """Fill the room with the next rows, and with zeros behind the last."""
+    for r in range(TOGETHER):
+        wide = room[r]
+        if first + r < len(rows):
+            row = rows[first + r]
+            for j in range(len(row)):
+                wide[j] = row[j]
+        else:
+            wide[:] = 0.0
+
+
+def _pair_times(widened: Any) -> Callable[..., None]:
+    def kernel(rows: Any, weights: Any, room: Any, made: Any) -> None:
+        for i in range(0, len(made), TOGETHER):
+            widened(rows, i, room)
+            a, b, c, d = room[0], room[1], room[2], room[3]
+            for k in range(0, len(weights), 2):
+                one, two = weights[k], weights[k + 1]
+                a1, b1, c1, d1 = 0.0, 0.0, 0.0, 0.0
+                a2, b2, c2, d2 = 0.0, 0.0, 0.0, 0.0
+                for j in range(len(one)):
+                    a1 += a[j] * one[j]
+                    b1 += b[j] * one[j]
+                    c1 += c[j] * one[j]
+                    d1 += d[j] * one[j]
+                    a2 += a[j] * two[j]
+                    b2 += b[j] * two[j]
+                    c2 += c[j] * two[j]
+                    d2 += d[j] * two[j]
+                made[i, k], made[i, k + 1] = a1, a2
+                made[i + 1, k], made[i + 1, k + 1] = b1, b2
+                made[i + 2, k], made[i + 2, k + 1] = c1, c2
+                made[i + 3, k], made[i + 3, k + 1] = d1, d2
+
+    return kernel
+
+
+def _pair_gathered(widened: Any) -> Callable[..., None]:
+    def kernel(rows: Any, residuals: Any, room: Any, made: Any) -> None:
+        for i in range(0, len(residuals), TOGETHER):
+            widened(rows, i, room)
+            a, b, c, d = room[0], room[1], room[2], room[3]
+            for k in range(0, len(made), 2):
+                one, two = made[k], made[k + 1]
+                a1, a2 = residuals[i, k], residuals[i, k + 1]
+                b1, b2 = residuals[i + 1, k], residuals[i + 1, k + 1]
+                c1, c2 = residuals[i + 2, k], residuals[i + 2, k + 1]
+                d1, d2 = residuals[i + 3, k], residuals[i + 3, k + 1]
+                for j in range(len(one)):
+                    one[j] += (a1 * a[j] + b1 * b[j]) + (c1 * c[j] + d1 * d[j])
+                    two[j] += (a2 * a[j] + b2 * b[j]) + (c2 * c[j] + d2 * d[j])
+
+    return kernel
