@@ -5,10 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from benchmarks.datasets import LOADERS, Data
 from benchmarks.environments import Unavailable
 from benchmarks.peers import DIFFPRIVLIB, OPACUS, OPACUS_SETTINGS, STRENGTHS
 from wane.learn import PrivateLogisticRegression
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 DELTA = 1e-5
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
@@ -127,6 +130,13 @@ def done(task: Task) -> list[Fit] | str:
         return str(error)
 
 
+def at_once(work: Callable[[Given], Made], given: Sequence[Given]) -> Iterator[Made]:
+    """Work on a few at a time, in processes of their own; what is made comes in order."""
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(WORKERS, mp_context=spawn) as pool:
+        yield from pool.map(work, given)
+
+
 def fits(quick: bool) -> tuple[list[Fit], list[str]]:
     """Run everything, two processes at a time; return the fits, and what could not be run."""
     found: list[Fit] = []
@@ -136,14 +146,12 @@ def fits(quick: bool) -> tuple[list[Fit], list[str]]:
             peer.environment.python()
         except Unavailable as error:
             missing.append(str(error))
-    spawn = multiprocessing.get_context("spawn")
     todo = tasks(quick)
-    with ProcessPoolExecutor(WORKERS, mp_context=spawn) as pool:
-        for count, (task, result) in enumerate(zip(todo, pool.map(done, todo), strict=True), 1):
-            if isinstance(result, str):
-                missing.append(result)
-            else:
-                found += result
-            print(f"  {count}/{len(todo)} {task.data}, {task.method}", flush=True)
+    for count, (task, result) in enumerate(zip(todo, at_once(done, todo), strict=True), 1):
+        if isinstance(result, str):
+            missing.append(result)
+        else:
+            found += result
+        print(f"  {count}/{len(todo)} {task.data}, {task.method}", flush=True)
     found.sort(key=lambda fit: (fit.data, fit.method, fit.epsilon, fit.seed))
     return found, sorted(set(missing))
