@@ -15,6 +15,7 @@ import traceback
 from pathlib import Path
 
 from benchmarks import index, not_ahead
+from benchmarks.environments import prepare
 from benchmarks.report import write
 from benchmarks.suite import SECTIONS
 
@@ -35,6 +36,8 @@ def main() -> None:
     folder = asked.out or (ROOT / "build/benchmarks" if asked.quick else ROOT / "docs/benchmarks")
     start = time.monotonic()
     failed = []
+    if not asked.sections:
+        prepare()
     for section in SECTIONS:
         if asked.sections and section.name not in asked.sections:
             continue

@@ -69,8 +69,8 @@ def decades(*powers: int) -> tuple[int, ...]:
 
 FULL = Budget(
     {"certify": decades(*range(2, 10)), "calibrate": decades(2, 3, 5, 7, 9)},
-    limit=10.0,
-    rounds=5,
+    limit=4.0,
+    rounds=3,
     short=0.5,
     enough=0.1,
 )

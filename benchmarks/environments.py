@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -9,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,4 +107,15 @@ PRV_ACCOUNTANT = Environment("prv-accountant", pins(("prv-accountant==0.2.0", *N
 BLACKJAX = Environment(
     "blackjax", pins(("jax==0.10.2", "jaxlib==0.10.2", "blackjax==1.7.1", *NUMBERS))
 )
-ENVIRONMENTS = (OPACUS, DIFFPRIVLIB, DP_ACCOUNTING, PRV_ACCOUNTANT, BLACKJAX)
+ENVIRONMENTS = (OPACUS, BLACKJAX, DP_ACCOUNTING, PRV_ACCOUNTANT, DIFFPRIVLIB)
+
+
+def prepare() -> None:
+    """Make all environments, a few at a time; one that fails says so again where it is needed."""
+
+    def made(environment: Environment) -> None:
+        with contextlib.suppress(Unavailable):
+            environment.python()
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(made, ENVIRONMENTS))
