@@ -22,7 +22,9 @@ from benchmarks import dask_step, scale
 from benchmarks.report import Cell, Page, Plot, Table
 from benchmarks.timing import Spread, interleaved, ratio
 
-FULL, FURTHER, ROUNDS = (10**5, 10**6, 10**7), 10**8, 3
+LARGE = 10**7
+"""From so many rows, what takes long is done less often."""
+FULL, FURTHER, ROUNDS = (10**5, 10**6, LARGE), 10**8, 3
 QUICK, QUICK_ROUNDS = (10**5, 2 * 10**5), 1
 COLUMNS = (
     "rows",
@@ -88,7 +90,7 @@ def measured(path: Path, rows: int, rounds: int, memory: bool, client: Any) -> I
     """Time all modes in turn on one table; then each alone, for its memory."""
     ready = {name: Prepared.of(mode, path, rows, client) for name, mode in scale.MODES.items()}
     found = interleaved(ready, rounds)
-    repeats = 5 if rows < 10**7 else 2
+    repeats = 5 if rows < LARGE else 1
     wires = {
         name: dask_step.bytes_for_each(work, repeats, client)
         for name, work in ready.items()
@@ -216,7 +218,9 @@ def page(quick: bool) -> Page:
             Prepared.of(mode, table, 1000, client)()  # so that workers have imported everything
         for rows in sizes:
             scale.write(table, rows)
-            found += measured(table, rows, rounds, not quick, client)
+            found += measured(
+                table, rows, min(rounds, 2) if rows >= LARGE else rounds, not quick, client
+            )
         table.unlink()
         shape = (20_000, 20) if quick else (dask_step.RECORDS, dask_step.COLUMNS)
         wide = [wide_step(*shape, 2 if quick else 9, client)]

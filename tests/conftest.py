@@ -20,6 +20,13 @@ settings.register_profile("search", deadline=None)  # a busy machine is no failu
 settings.load_profile("ci" if os.environ.get("CI") else "search")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.get("WANE_VERIFY_ALL"):
+        from trust import collected  # needs the extra `verify`
+
+        collected.start(config)
+
+
 @pytest.fixture(scope="session")
 def run_with() -> Callable[..., NoisyDescent]:
     return make_run

@@ -23,7 +23,7 @@ from runs import RIDGE_RUN, make_run
 from trust.tally import COUNTS
 from wane.analyses import ANALYSES
 from wane.certify import JointCertificate, SideRelease, certify
-from wane.describe import Adjacency, Objective, Poisson, WithoutReplacement
+from wane.describe import Adjacency, NoiseMultiplier, Objective, Poisson, WithoutReplacement
 from wane.describe.domains import Ball
 from wane.describe.fields import run_from_fields, run_to_fields
 from wane.errors import InvalidDescription, NoTheoremApplies
@@ -158,6 +158,45 @@ SAMPLED_IN_A_BALL = {
 @pytest.mark.parametrize("batches", [Poisson(20), WithoutReplacement(20)])
 def test_hidden_sampled_steps_are_planned_again(batches):
     check(document_of(certify(make_run(**SAMPLED_IN_A_BALL, batches=batches))))
+
+
+@pytest.mark.slow
+def test_the_power_of_attacks_on_hidden_sampled_steps():
+    """The least bound at a rate of 1e-4 is that of a member made for a delta near 1e-3."""
+    known = Objective(gradient_bound=1.0, smoothness=0.25, strong_convexity=0.0)
+    run = make_run(
+        objective=known,
+        records=1000,
+        steps=2000,
+        step_size=2.0,
+        noise=NoiseMultiplier(2.0),
+        batches=Poisson(50),
+        domain=Ball(radius=0.5),
+        adjacency=Adjacency.REPLACE_ONE,
+    )
+    check(document_of(certify(run)))
+
+
+@pytest.mark.slow
+def test_a_cool_down_draws_no_batch_that_could_be_too_large():
+    """What is added to delta for large batches is little, but was enough to prove too little."""
+    found = {
+        "records": 38,
+        "objective": {"gradient_bound": 0.5, "clipped": True},
+        "adjacency": "replace-one",
+        "batches": {"kind": "poisson", "size": 5},
+        "domain": {"kind": "ball", "radius": 270.0},
+        "schedule": [
+            {"repeat": 13, "step_size": 600.0, "noise": {"multiplier": 380.0}},
+            {"repeat": 34, "step_size": 600.0, "noise": {"multiplier": 900.0}, "cool_down": True},
+        ],
+    }
+    document = document_of(certify(run_from_fields(found)))
+    (hidden,) = (v for v in document["verdicts"] if v["theorem"] == "poisson_last_iterate")
+    assert 0.0 < hidden["epsilon"] < document["composition_epsilon"]
+    check(document)
+    hidden["epsilon"] *= 0.999
+    assert not verify(document).verified
 
 
 @pytest.mark.slow

@@ -33,6 +33,10 @@ class Bound(ABC):
         """Whether (epsilon, delta) is certain to hold."""
         return bool(top(self.delta(epsilon)) <= delta)
 
+    def widen(self) -> bool:
+        """Search longer for a bound on power, once and for all; False if nothing is left to try."""
+        return False
+
     def power(self, rate: float) -> arb:
         """An upper bound on the power of attacks at this false positive rate.
 

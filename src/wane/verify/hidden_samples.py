@@ -41,7 +41,8 @@ FAILURE, AFFORDABLE = 1e-3, 0.5
 HOPELESS = 2.0
 """No member is made if Renyi divergences promise more than so many times the epsilon claimed."""
 TRIES = 14
-REFERENCES = (1e-2, 1e-4, 1e-6)
+REFERENCES, WIDER = (1e-2, 1e-3, 1e-4, 1e-6), (1e-3, 1e-4)
+"""Deltas at which members are made for the power of attacks; and their neighbours, if need be."""
 MOST_FOLLOWED = 20_000
 
 
@@ -93,6 +94,7 @@ class Hidden(Bound):
     _capped: dict[int, list[Capped]] = field(default_factory=dict)
     _chosen: dict[int, tuple[Choice, float]] = field(default_factory=dict)
     _costs: dict[tuple[float, int], Array] = field(default_factory=dict)
+    _wide: bool = False
 
     def delta(self, epsilon: arb) -> arb:
         """The least of the members made so far."""
@@ -106,6 +108,18 @@ class Hidden(Bound):
         return any(
             top(found.delta(epsilon)) <= delta for found in self._search(epsilon, float(delta))
         )
+
+    def widen(self) -> bool:
+        """Make the neighbours of the members that bound the power of attacks, too."""
+        if self._wide:
+            return False
+        self._wide = True
+        for delta in WIDER:
+            best = self._best(delta)[0]
+            for choice in (*best.around(1), *best.around(2)):
+                self._member(delta, choice)
+        self.__dict__.pop("_sketch", None)  # of fewer members
+        return True
 
     def _of_members(self, epsilon: arb) -> arb:
         found = arb(1)
@@ -172,8 +186,13 @@ class Hidden(Bound):
             return None
 
     def _followed(self, horizon: int) -> int:
-        """How many batches must obey the cap."""
-        return self.run.total_steps if self._tracked else horizon
+        """How many batches must obey the cap; a step that cools down draws none."""
+        left, drawn = self.run.total_steps if self._tracked else horizon, 0
+        for phase in reversed(list(self.run.plan)):
+            taken = min(phase.repeat, left)
+            left -= taken
+            drawn += 0 if phase.cool_down else taken
+        return drawn
 
     def _step(self, noise: float, share: int) -> SampledStep | SeenStep:
         """One sampled step that keeps the rest of its noise; `noise` is its shift without that."""
@@ -247,10 +266,12 @@ class Hidden(Bound):
                 meeting = capped.meeting(share)
                 costs = meeting.costs / float(meeting.scale) / capped.share_of(share)
                 whole = 0.5 * np.outer(1.0 + orders, costs) + convert[:, None]
+                drawn = np.zeros_like(meeting.horizons)
                 for noise, counts in self._by_horizon(meeting).items():
                     whole += np.outer(self._divergences(noise, share), counts)
-                ends = [self._followed(int(horizon)) for horizon in meeting.horizons]
-                left = 1.0 - float(capped.exceeded) / delta * np.array(ends, dtype=np.float64)
+                    drawn += counts
+                followed = self._followed(0) if self._tracked else drawn
+                left = 1.0 - float(capped.exceeded) / delta * followed
                 whole -= np.log(left) / orders[:, None]
                 flat = np.min(np.where(np.isnan(whole), math.inf, whole), axis=0)
                 place = int(np.argmin(flat))

@@ -154,6 +154,9 @@ class _Judge:
                 self._known[name] = rows[-1] = bound, ""
                 if supports(bound, claim):
                     return Checked(claim, Outcome.VERIFIED, proven(bound, claim))
+            power = claim.quantity is Quantity.POWER
+            if bound is not None and power and bound.widen() and supports(bound, claim):
+                return Checked(claim, Outcome.VERIFIED, proven(bound, claim))
         bounds = [bound for bound, _ in rows if bound is not None]
         gaps = [why for bound, why in rows if bound is None and why]
         gaps += [NOT_LEAST for bound in bounds if not bound.tight]

@@ -1,0 +1,248 @@
+"""Every certificate that a session's tests release is verified when they are done.
+
+That is every document that `certificate_document` returns, whoever calls it, and a document of
+every certificate that a fitted estimator holds.  A test that forges a document does so afterwards,
+to its own copy.  Asked for by an environment variable, since it takes longer than the tests.
+
+Under xdist each process verifies what it was the first to make, and leaves the verdict in a folder
+that they share; the process that prints reads them, and fails the session if one was refused.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wane.report.document as home
+from trust.tally import COUNTS
+from wane.errors import InvalidDescription
+from wane.report import Account, Sampler
+from wane.verify import Checked, Outcome, Verification, verify
+
+SECONDS = 60.0
+"""No document may take longer, to be made or to be verified."""
+FOLDER = "folder of certificate documents"
+NAMED_BY = ("configuration_sha256", "status", "delta", "epsilon")
+VERIFIED, NOT_VERIFIED, REFUSED = "verified", "not verified", "refused"
+
+Note = Callable[[dict[str, Any]], None]
+Keep = Callable[["Fit"], None]
+
+
+class TakesLong(Exception):
+    """Something was stopped, which says nothing about the document."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a document.
+
+    Attributes:
+        outcome: verified, not verified or refused.
+        made_by: the test that was the first to make it.
+        why: by reason, the first number that has it.
+    """
+
+    outcome: str
+    made_by: str
+    why: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A certificate of a fitted estimator, and what was sampled, if anything was."""
+
+    certificate: Any
+    delta: float
+    sampling: Any = None
+
+    @property
+    def account(self) -> Account:
+        """All that the numbers depend on."""
+        if self.sampling is None:
+            return Account()
+        known = self.sampling.posterior.losses
+        names = ("dimension", "laplacian_lipschitz", "height_at_start", "range_of_loss")
+        said = {name: getattr(known, name) for name in names}
+        return Account(sampler=Sampler(samples=self.sampling.samples, **said))
+
+    @property
+    def name(self) -> tuple[str, float]:
+        """The same for fits that are certified alike."""
+        return home.configuration_hash(self.certificate, self.account.sampler), self.delta
+
+
+def verdict(document: dict[str, Any], made_by: str, seconds: float = SECONDS) -> Verdict:
+    """Verify within a time, and say why not."""
+    try:
+        with stopped_after(seconds):
+            found = verify(document)
+    except TakesLong as error:
+        return Verdict(NOT_VERIFIED, made_by, {f"verifying takes {error}": "the document"})
+    except InvalidDescription as error:
+        return Verdict(NOT_VERIFIED, made_by, {str(error): "the document"})
+    if found.verified:
+        return Verdict(VERIFIED, made_by)
+    refused = bool(found.contradictions or found.count(Outcome.TOO_SMALL))
+    return Verdict(REFUSED if refused else NOT_VERIFIED, made_by, _reasons(found))
+
+
+def _reasons(found: Verification) -> dict[str, str]:
+    reasons = dict.fromkeys(found.contradictions, "the document")
+    for row in found.checked:
+        if row.outcome is not Outcome.VERIFIED:
+            reasons.setdefault(row.why or row.outcome.value, _compared(row))
+    return reasons
+
+
+def _compared(row: Checked) -> str:
+    return f"{row.claim.where}: {row.claim.value!r}, proven {row.proven!r}"
+
+
+@contextmanager
+def stopped_after(seconds: float) -> Iterator[None]:
+    """Interrupt what is inside; where there are no such signals, wait for it."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise TakesLong(f"more than {seconds:g} seconds")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class Collector:
+    """A pytest plugin: keeps documents while tests run, verifies them when all are done."""
+
+    def __init__(self, folder: Path, *, prints: bool) -> None:
+        self.folder = folder
+        self.prints = prints
+        self.noted: list[tuple[Path, str]] = []
+        self.fits: dict[tuple[str, float], tuple[Fit, str]] = {}
+
+    def note(self, document: dict[str, Any], made_by: str | None = None) -> None:
+        """Keep a document as it is now, unless some process has noted the same."""
+        name = hashlib.sha256(json.dumps([document[key] for key in NAMED_BY]).encode()).hexdigest()
+        text = json.dumps(document, allow_nan=False)
+        try:
+            with (self.folder / f"{name}.json").open("x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            return
+        self.noted.append((self.folder / f"{name}.json", made_by or _running()))
+
+    def keep(self, fit: Fit) -> None:
+        """Keep a certificate; its document is made when there is time."""
+        self.fits.setdefault(fit.name, (fit, _running()))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell an xdist worker where the documents are."""
+        node.workerinput[FOLDER] = str(self.folder)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Verify, before the counts are handed over."""
+        for fit, made_by in self.fits.values():
+            self._document(fit, made_by)
+        for place, made_by in self.noted:
+            found = verdict(json.loads(place.read_text(encoding="utf-8")), made_by)
+            place.with_suffix(".verdict").write_text(json.dumps(vars(found)), encoding="utf-8")
+            COUNTS[f"certificate documents {found.outcome}"] += 1
+        if self.prints and any(found.outcome == REFUSED for _, found in self.verdicts()):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _document(self, fit: Fit, made_by: str) -> None:
+        make = getattr(home.certificate_document, "__wrapped__", home.certificate_document)
+        try:
+            with stopped_after(SECONDS):
+                made = make(fit.certificate, delta=fit.delta, account=fit.account)
+        except TakesLong:
+            COUNTS["certificates of fits that take long to write"] += 1
+        else:
+            self.note(made, made_by)
+
+    def verdicts(self) -> list[tuple[Path, Verdict]]:
+        """Those of all processes, with the documents."""
+        return [
+            (place.with_suffix(".json"), Verdict(**json.loads(place.read_text(encoding="utf-8"))))
+            for place in sorted(self.folder.glob("*.verdict"))
+        ]
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Every document that was not verified, and the reasons with their counts."""
+        if not self.prints:
+            return
+        doubtful = [row for row in self.verdicts() if row[1].outcome != VERIFIED]
+        for place, found in doubtful:
+            terminalreporter.write_line(f"{found.outcome}: {place}, made by {found.made_by}")
+            for why, where in found.why.items():
+                terminalreporter.write_line(f"    {why} ({where})")
+        reasons = Counter((found.outcome, why) for _, found in doubtful for why in found.why)
+        for (outcome, why), count in reasons.most_common():
+            terminalreporter.write_line(f"certificate documents {outcome}: {count} for: {why}")
+        if not doubtful:
+            shutil.rmtree(self.folder)
+
+
+def _running() -> str:
+    return os.environ.get("PYTEST_CURRENT_TEST", "none").removesuffix(" (call)")
+
+
+def start(config: pytest.Config) -> None:
+    """Keep every document and the certificate of every fit from here on."""
+    handed = getattr(config, "workerinput", None)  # of an xdist worker
+    made = handed[FOLDER] if handed else tempfile.mkdtemp(prefix="wane-certificates-")
+    collector = Collector(Path(made), prints=handed is None)
+    config.pluginmanager.register(collector, "certificate documents")
+    watch_documents(collector.note)
+    watch_fits(collector.keep)
+
+
+def watch_documents(note: Note) -> None:
+    """Show every new document to `note`, wherever its maker was imported already."""
+    plain = home.certificate_document
+
+    @functools.wraps(plain)
+    def noting(*given: Any, **options: Any) -> dict[str, Any]:
+        document = plain(*given, **options)
+        note(document)
+        return document
+
+    for module in list(sys.modules.values()):
+        if getattr(module, "__dict__", {}).get("certificate_document") is plain:
+            module.certificate_document = noting
+
+
+def watch_fits(keep: Keep) -> None:
+    """Show the certificate of every fit to `keep`; of a void one, what it would have been."""
+    from wane.learn.releases import Certified
+    from wane.sampling.estimators.base import SamplingEstimator
+
+    def noting(model: Any, name: str, value: Any) -> None:
+        object.__setattr__(model, name, value)
+        last = "sampling_" if isinstance(model, SamplingEstimator) else "certificate_"
+        if name == last:  # whatever a document needs is there by now
+            found = getattr(model.certificate_, "nominal", model.certificate_)
+            keep(Fit(found, model.delta, getattr(model, "sampling_", None)))
+
+    Certified.__setattr__ = noting  # type: ignore[method-assign]
