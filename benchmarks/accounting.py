@@ -69,7 +69,7 @@ def decades(*powers: int) -> tuple[int, ...]:
 
 FULL = Budget(
     {"certify": decades(*range(2, 10)), "calibrate": decades(2, 3, 5, 7, 9)},
-    limit=3.0,
+    limit=2.0,
     rounds=3,
     short=0.5,
     enough=0.1,

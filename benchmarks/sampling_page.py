@@ -493,7 +493,7 @@ def page(quick: bool) -> Page:
     """Measure everything."""
     cases, rounds = (QUICK_CASES, 1) if quick else (CASES, 2)
     plans = [certified(case, rounds if case.dimension < 1000 else 1) for case in cases]
-    draws = race(500, 1, 2_000) if quick else race(2_500, 3, 20_000)
+    draws = race(500, 1, 2_000) if quick else race(2_500, 2, 20_000)
     cost = costs(1 if quick else 7, plans=not quick)
     tables = (
         Table(

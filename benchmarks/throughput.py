@@ -340,7 +340,7 @@ network, wane's runner linear models only. Opacus' environment: {OPACUS.versions
 
 def page(quick: bool) -> Page:
     """Measure everything."""
-    sizes, rounds = (QUICK, 3) if quick else (FULL, 9)
+    sizes, rounds = (QUICK, 3) if quick else (FULL, 5)
     cases = [Case(*size, dtype) for size in sizes for dtype in ("float32", "float64")]
     roofs = [roofline(case, rounds) for case in cases]
     shapes, rounds = (QUICK_SHAPES, 1) if quick else (FULL_SHAPES, 2)
