@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from benchmarks.environments import DIFFPRIVLIB, OPACUS
 from benchmarks.learning_fits import SEEDS, Fit, fits
-from benchmarks.learning_times import EPOCH_COLUMNS, PLATEAU_COLUMNS, epochs, plateau
+from benchmarks.learning_times import EPOCH_COLUMNS, EPOCHS, PLATEAU_COLUMNS, epochs, plateau
 from benchmarks.report import Cell, Page, Plot, Table
 
 SLACK = 0.005
@@ -72,7 +72,9 @@ def page(quick: bool) -> Page:
             "Seconds per epoch",
             EPOCH_COLUMNS,
             times,
-            "Seconds on the wall, medians of rounds in which both take turns: wane with its own "
+            "Seconds on the wall, medians of rounds in which both take turns, "
+            f"{EPOCHS} epochs at a "
+            "time, which share the cost of starting: wane with its own "
             "threads, Opacus with one or two, whichever is faster. Beside it processor seconds, "
             "the fewest that Opacus took.",
         ),

@@ -69,7 +69,7 @@ def session(folder, how, **files):
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *how],
         cwd=folder,
-        env=kept | {"WANE_VERIFY_ALL": "yes", "TMPDIR": str(folder)},
+        env=kept | {"WANE_VERIFY_ALL": "60", "TMPDIR": str(folder)},
         capture_output=True,
         text=True,
         check=False,
