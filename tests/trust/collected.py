@@ -34,7 +34,7 @@ from wane.errors import InvalidDescription
 from wane.report import Account, Sampler
 from wane.verify import Checked, Outcome, Verification, verify
 
-SECONDS = 60.0
+SECONDS = 150.0
 """No document may take longer, to be made or to be verified."""
 FOLDER = "folder of certificate documents"
 NAMED_BY = ("configuration_sha256", "status", "delta", "epsilon")

@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 from flint import arb
 
-from wane.verify.balls import ball
+from wane.verify.balls import ball, top
 from wane.verify.bounds import Bound
 from wane.verify.records import TooLarge
 from wane.verify.sampled import Array, Direction, Extent, Grid, Losses, on_grid
@@ -273,16 +273,21 @@ def _power(values: np.ndarray, count: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Sampled(Bound):
-    """The worse of several directions, and a probability that nothing is promised."""
+    """The worse of several directions, and a probability that nothing is promised.
+
+    `used` bounds the probability that any step uses the record; otherwise both runs are the same.
+    """
 
     accounts: tuple[Account, ...]
     failure: float = 0.0
+    used: arb = field(default_factory=lambda: arb(1))
     tight: ClassVar[bool] = False
 
     def delta(self, epsilon: arb) -> arb:
         """The largest of the accounts."""
         at = float(epsilon)
-        return ball(max(account.delta(at) for account in self.accounts)) + ball(self.failure)
+        worst = ball(max(account.delta(at) for account in self.accounts))
+        return top(worst + ball(self.failure)).min(self.used)
 
 
 Counted = list[tuple[Losses, int]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 from flint import arb
@@ -194,7 +195,8 @@ def _sampled(run: NoisyDescent, moved: int, directions: tuple[Direction, ...]) -
     steps: list[tuple[Losses, int]] = [
         (sampled_step(ball(mu), rate), count) for mu, count in counts.items()
     ]
-    return Workshop().bound(steps, directions)
+    used = top(1 - (1 - rate) ** sum(counts.values()))
+    return replace(Workshop().bound(steps, directions), used=used)
 
 
 def _fixed_order(run: NoisyDescent) -> bool:
