@@ -180,7 +180,6 @@ def done(trial: Trial) -> list[tuple[Cell, ...]]:
 
 def page(quick: bool) -> Page:
     """Fit everything and compare, the longest first."""
-    GRID.environment.python()  # made once, before two processes ask for it
     made = [row for found in at_once(done, trials(quick)) for row in found]
     shown = tuple(c for c in COLUMNS if c not in ("columns", "Opacus setting"))
     table = Table("held-apart", "Accuracy on data held apart", COLUMNS, made, shown=shown)

@@ -3,7 +3,7 @@
 The same numbers as `wane.run.softmax` and `wane.run.envelope` give, whose words say what is solved
 and why it may be believed.  NumPy calls on a few hundred rows spend their time in the interpreter,
 for which threads must wait; these do not.  All records take the same number of Newton steps here
-too, a few dozen records at a time, which stay in cache.  A record whose solution is not certified,
+too, a hundred or so at a time, which stay in cache.  A record whose solution is not certified,
 or that leaves the floats, is handed to the link's own code.
 
 Functions that are to be compiled see numbers and arrays only; arrays of a chunk are (classes,

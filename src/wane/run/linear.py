@@ -186,7 +186,10 @@ class LinearSums:
 
     @property
     def _terms(self) -> int:
-        """Additions that the term of one record can go through, Q in the module's words."""
+        """Additions that the term of one record can go through, Q in the module's words.
+
+        The 32 also cover the short block at the end of each lane, and the sum over lanes.
+        """
         return int(self._rows + self.records // self._rows + 32)
 
     def _checked_margin(self, reserve: float) -> float:

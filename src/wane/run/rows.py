@@ -158,8 +158,8 @@ def _kernels() -> Kernels | None:
     return Kernels(
         times=free(_times),
         gathered=free(_gathered),
-        pair_times=free(_pair_times(widened)),
-        pair_gathered=free(_pair_gathered(widened)),
+        pair_times=free(_by_fours(widened, free(_pair_times))),
+        pair_gathered=free(_by_fours(widened, free(_pair_gathered))),
     )
 
 
@@ -196,45 +196,46 @@ def _widened(rows: Any, first: Any, room: Any) -> None:
             wide[:] = 0.0
 
 
-def _pair_times(widened: Any) -> Callable[..., None]:
-    def kernel(rows: Any, weights: Any, room: Any, made: Any) -> None:
-        for i in range(0, len(made), TOGETHER):
-            widened(rows, i, room)
-            a, b, c, d = room[0], room[1], room[2], room[3]
-            for k in range(0, len(weights), 2):
-                one, two = weights[k], weights[k + 1]
-                a1, b1, c1, d1 = 0.0, 0.0, 0.0, 0.0
-                a2, b2, c2, d2 = 0.0, 0.0, 0.0, 0.0
-                for j in range(len(one)):
-                    a1 += a[j] * one[j]
-                    b1 += b[j] * one[j]
-                    c1 += c[j] * one[j]
-                    d1 += d[j] * one[j]
-                    a2 += a[j] * two[j]
-                    b2 += b[j] * two[j]
-                    c2 += c[j] * two[j]
-                    d2 += d[j] * two[j]
-                made[i, k], made[i, k + 1] = a1, a2
-                made[i + 1, k], made[i + 1, k + 1] = b1, b2
-                made[i + 2, k], made[i + 2, k + 1] = c1, c2
-                made[i + 3, k], made[i + 3, k + 1] = d1, d2
+def _by_fours(widened: Any, each: Any) -> Callable[..., None]:
+    """Widen four rows at a time, and do the rest with them."""
+
+    def kernel(rows: Any, given: Any, room: Any, made: Any) -> None:
+        for first in range(0, len(rows), TOGETHER):
+            widened(rows, first, room)
+            each(room, given, made, first)
 
     return kernel
 
 
-def _pair_gathered(widened: Any) -> Callable[..., None]:
-    def kernel(rows: Any, residuals: Any, room: Any, made: Any) -> None:
-        for i in range(0, len(residuals), TOGETHER):
-            widened(rows, i, room)
-            a, b, c, d = room[0], room[1], room[2], room[3]
-            for k in range(0, len(made), 2):
-                one, two = made[k], made[k + 1]
-                a1, a2 = residuals[i, k], residuals[i, k + 1]
-                b1, b2 = residuals[i + 1, k], residuals[i + 1, k + 1]
-                c1, c2 = residuals[i + 2, k], residuals[i + 2, k + 1]
-                d1, d2 = residuals[i + 3, k], residuals[i + 3, k + 1]
-                for j in range(len(one)):
-                    one[j] += (a1 * a[j] + b1 * b[j]) + (c1 * c[j] + d1 * d[j])
-                    two[j] += (a2 * a[j] + b2 * b[j]) + (c2 * c[j] + d2 * d[j])
+def _pair_times(room: Any, weights: Any, made: Any, i: Any) -> None:
+    a, b, c, d = room[0], room[1], room[2], room[3]
+    for k in range(0, len(weights), 2):
+        one, two = weights[k], weights[k + 1]
+        a1, b1, c1, d1 = 0.0, 0.0, 0.0, 0.0
+        a2, b2, c2, d2 = 0.0, 0.0, 0.0, 0.0
+        for j in range(len(one)):
+            a1 += a[j] * one[j]
+            b1 += b[j] * one[j]
+            c1 += c[j] * one[j]
+            d1 += d[j] * one[j]
+            a2 += a[j] * two[j]
+            b2 += b[j] * two[j]
+            c2 += c[j] * two[j]
+            d2 += d[j] * two[j]
+        made[i, k], made[i, k + 1] = a1, a2
+        made[i + 1, k], made[i + 1, k + 1] = b1, b2
+        made[i + 2, k], made[i + 2, k + 1] = c1, c2
+        made[i + 3, k], made[i + 3, k + 1] = d1, d2
 
-    return kernel
+
+def _pair_gathered(room: Any, residuals: Any, made: Any, i: Any) -> None:
+    a, b, c, d = room[0], room[1], room[2], room[3]
+    for k in range(0, len(made), 2):
+        one, two = made[k], made[k + 1]
+        a1, a2 = residuals[i, k], residuals[i, k + 1]
+        b1, b2 = residuals[i + 1, k], residuals[i + 1, k + 1]
+        c1, c2 = residuals[i + 2, k], residuals[i + 2, k + 1]
+        d1, d2 = residuals[i + 3, k], residuals[i + 3, k + 1]
+        for j in range(len(one)):
+            one[j] += (a1 * a[j] + b1 * b[j]) + (c1 * c[j] + d1 * d[j])
+            two[j] += (a2 * a[j] + b2 * b[j]) + (c2 * c[j] + d2 * d[j])
