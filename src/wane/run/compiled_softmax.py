@@ -6,8 +6,10 @@ for which threads must wait; these do not.  All records take the same number of 
 too, a hundred or so at a time, which stay in cache.  A record whose solution is not certified,
 or that leaves the floats, is handed to the link's own code.
 
-Functions that are to be compiled see numbers and arrays only; arrays of a chunk are (classes,
-WIDTH), or (WIDTH,) where there is one number for each record.
+Functions that are to be compiled see numbers and arrays only.  A chunk of WIDTH records has two: a
+table with a row for each class, and a line.  Each holds several numbers for every record, one kind
+behind the other, at the places named below.  Loops over records can then be told to be safe for
+several at a time with one comparison of addresses, as their distances are known.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wane.run import compiling
+from wane.run import compiled_functions, compiling
 from wane.run.envelope import LARGEST_CAP, NO_SHARE, TOLERANCE
 from wane.run.links import Link
 from wane.run.multi_links import Softmax, SoftmaxClamp, SoftmaxEnvelope
@@ -34,7 +36,16 @@ WIDTH = 128
 STEPS = 8
 """Enough for ten classes at almost any scale of the margins."""
 LARGEST_MISS = 1.0 - 2.0**-26
-TINY = float(np.finfo(np.float64).tiny)
+LEAST_PULL = 2.0**-500
+"""Has a logarithm, and products with it are not below the normal floats, which would be slow."""
+
+OTHER, SHARE, LOG, BENT, SLOPE, OFF, CLASS_END = range(0, 7 * WIDTH, WIDTH)
+"""Of a class: its margin below the largest of the others, its share of what is missing by plain
+softmax, then its share by the envelope as a logarithm and as it is, and two that Newton needs."""
+GAP, CAP, MISS, LEVEL, PULL, BENT_MISS, DISTANCE, A, B, C, D, E, F, G, LINE_END = range(
+    0, 15 * WIDTH, WIDTH
+)
+"""Of a record; A to G are sums over its classes."""
 
 
 def faster(link: Link, numbers: int) -> Residuals:
@@ -55,239 +66,255 @@ def _checked(link: Link, kernel: Kernel, margins: Array, targets: Array, bounds:
 @cache
 def _kernels() -> Mapping[type, Kernel]:
     """Compile, or return nothing where numba is not installed."""
-    compiled = compiling.compiler()
-    if compiled is None:
+    compiler = compiling.compiler()
+    if compiler is None:
         return {}
-    spread, cut, solved, shortened, written = (
-        compiled(f) for f in (_spread, _cut, _solved, _shortened, _written)
-    )
+    exp, log, log_above = compiled_functions.compiled(compiler)
     # Newton's method forgives the order of additions, and its result is certified without.
-    power = compiled(_power, fastmath=compiling.ANY_ORDER, inline="always")
-    summed, shifts, moved = (
-        compiled(f, fastmath=compiling.ANY_ORDER) for f in (_summing(power), _shifts, _moved)
-    )
-    steps = compiled(_stepping(summed, shifts, moved, cut))
+    free = partial(compiler, fastmath=compiling.ANY_ORDER)
+    begun = compiler(_beginning(compiler(_placed), exp))
+    steps = (_summing(exp), _shifting(log), _moved, _cutting(log, log_above))
+    stepped = compiler(_stepping(*(free(step) for step in steps)))
+    solved = compiler(_solving(log, stepped, compiler(_certifying(exp, log))))
+    shortened, written = compiler(_shortened), compiler(_written)
     return {
-        Softmax: compiled(_clamping(spread, written, unbounded=True)),
-        SoftmaxClamp: compiled(_clamping(spread, written, unbounded=False)),
-        SoftmaxEnvelope: compiled(_bending(spread, steps, solved, shortened, written)),
+        Softmax: compiler(_plainly(begun, written, unbounded=True)),
+        SoftmaxClamp: compiler(_plainly(begun, written, unbounded=False)),
+        SoftmaxEnvelope: compiler(_bending(begun, solved, shortened, written)),
     }
 
 
-def _clamping(spread: Any, written: Any, *, unbounded: bool) -> Kernel:
+def _plainly(begun: Any, written: Any, *, unbounded: bool) -> Kernel:
     """Softmax as it is, or with what the label lacks cut at bound/sqrt(2)."""
 
     def kernel(margins: Any, labels: Any, bounds: Any, made: Any, done: Any) -> None:
-        others, share = np.empty((margins.shape[1], 1)), np.empty((margins.shape[1], 1))
-        for i in range(len(margins)):
-            _, _, miss = spread(margins[i], labels[i], others, share, 0)
-            if not unbounded:
-                miss = min(miss, bounds[i] / LONGEST)
-            done[i] = written(share, 0, miss, labels[i], made[i])
+        # the last chunk may be short: what is left over in it is computed in vain
+        table, line = np.zeros((margins.shape[1], CLASS_END)), np.ones(LINE_END)
+        for first in range(0, len(margins), WIDTH):
+            width = begun(margins, labels, first, table, line)
+            for i in range(width):
+                at, miss = first + i, line[MISS + i]
+                if not unbounded:
+                    miss = min(miss, bounds[at] / LONGEST)
+                done[at] = written(table, SHARE + i, miss, labels[at], made[at])
 
     return kernel
 
 
-def _bending(spread: Any, steps: Any, solved: Any, shortened: Any, written: Any) -> Kernel:
+def _bending(begun: Any, solved: Any, shortened: Any, written: Any) -> Kernel:
     """Softmax by its envelope."""
 
     def kernel(margins: Any, labels: Any, bounds: Any, made: Any, done: Any) -> None:
-        # the last chunk may be short: what is left over in it is computed in vain
-        classes = margins.shape[1]
-        others, gap, caps = np.zeros((classes, WIDTH)), np.ones(WIDTH), np.ones(WIDTH)
-        logs, level, pull = np.zeros((classes, WIDTH)), np.ones(WIDTH), np.ones(WIDTH)
-        share, miss = np.zeros((classes, WIDTH)), np.ones(WIDTH)
-        bent, room = np.zeros((classes, WIDTH)), np.empty((9, WIDTH))
-        problem, state = (others, gap, caps), (logs, level, pull)
+        table, line = np.zeros((margins.shape[1], CLASS_END)), np.ones(LINE_END)
         for first in range(0, len(margins), WIDTH):
-            width = min(WIDTH, len(margins) - first)
+            width = begun(margins, labels, first, table, line)
+            for i in range(width):
+                line[CAP + i] = min(bounds[first + i], LARGEST_CAP)
+            solved(table, line)
             for i in range(width):
                 at = first + i
-                gap[i], total, miss[i] = spread(margins[at], labels[at], others, share, i)
-                caps[i] = min(bounds[at], LARGEST_CAP)
-                level[i], pull[i] = np.log(total), 0.0
-                for j in range(classes):
-                    logs[j, i] = others[j, i] - level[i]
-            steps(problem, state, bent, room)
-            for i in range(width):
-                at = first + i
-                bent_miss, near = solved(problem, state, bent, i)
-                long = shortened(share, i, miss[i], caps[i]) < miss[i]
+                miss, place, near = line[MISS + i], SHARE + i, True
+                long = shortened(table, place, miss, line[CAP + i]) < miss
                 if long and 0.0 < bounds[at] < LONGEST:
-                    kept = shortened(bent, i, bent_miss, bounds[at])
-                    done[at] = written(bent, i, kept, labels[at], made[at]) and near
-                else:
-                    kept = shortened(share, i, miss[i], bounds[at])
-                    done[at] = written(share, i, kept, labels[at], made[at])
+                    miss, place = line[BENT_MISS + i], BENT + i
+                    near = line[DISTANCE + i] <= TOLERANCE * (1.0 + abs(line[GAP + i]))
+                miss = shortened(table, place, miss, bounds[at])
+                done[at] = written(table, place, miss, labels[at], made[at]) and near
 
     return kernel
 
 
-def _spread(margins: Any, label: Any, others: Any, share: Any, i: Any) -> Any:
-    """Fill in the other margins below their largest, and how these classes share what is missing.
-
-    Returns how far below their largest the label is, the sum of the shares before division, and
-    what is missing.
-    """
-    top = -np.inf
-    for j in range(len(margins)):
-        if j != label:
-            top = max(top, margins[j])
-    total = 0.0
-    for j in range(len(margins)):
-        others[j, i] = NO_SHARE if j == label else margins[j] - top
-        share[j, i] = np.exp(others[j, i])
-        total += share[j, i]
-    for j in range(len(margins)):
-        share[j, i] /= total
-    gap = top - margins[label]
-    return gap, total, 1.0 / (1.0 + np.exp(-gap) / total)
+def _placed(margins: Any, labels: Any, first: Any, table: Any, line: Any) -> Any:
+    """Fill in the margins of a chunk; return how many records it has."""
+    width = min(WIDTH, len(margins) - first)
+    for i in range(width):
+        row, label, top = margins[first + i], labels[first + i], -np.inf
+        for j in range(len(row)):
+            if j != label:
+                top = max(top, row[j])
+        for j in range(len(row)):
+            table[j, OTHER + i] = row[j] - top
+        table[label, OTHER + i] = NO_SHARE
+        line[GAP + i] = top - row[label]
+    return width
 
 
-def _shortened(share: Any, i: Any, miss: Any, bound: Any) -> Any:
-    """Return the miss, or less, with which miss (share - e_y) is no longer than the bound."""
-    squares = 1.0
-    for j in range(len(share)):
-        squares += share[j, i] * share[j, i]
-    length = miss * np.sqrt(squares)
-    return miss * (bound / length) if length > bound else miss
-
-
-def _written(share: Any, i: Any, miss: Any, label: Any, made: Any) -> Any:
+def _written(table: Any, place: Any, miss: Any, label: Any, made: Any) -> Any:
     """Write miss (share - e_y); return whether that is finite."""
     total = 0.0
-    for j in range(len(share)):
-        made[j] = miss * share[j, i]
+    for j in range(len(table)):
+        made[j] = miss * table[j, place]
         total += made[j]
     made[label] = -miss
     return total < np.inf
 
 
-def _stepping(summed: Any, shifts: Any, moved: Any, cut: Any) -> Callable[..., None]:
-    def steps(problem: Any, state: Any, share: Any, room: Any) -> None:
+def _shortened(table: Any, place: Any, miss: Any, bound: Any) -> Any:
+    """Return the miss, or less, with which miss (share - e_y) is no longer than the bound."""
+    squares = 1.0
+    for j in range(len(table)):
+        squares += table[j, place] * table[j, place]
+    length = miss * np.sqrt(squares)
+    return miss * (bound / length) if length > bound else miss
+
+
+def _beginning(placed: Any, exp: Any) -> Callable[..., Any]:
+    def begun(margins: Any, labels: Any, first: Any, table: Any, line: Any) -> Any:
+        """Fill in how the other classes share what is missing, and how much that is.
+
+        A holds the sum of the shares before division.  Returns how many records the chunk has.
+        """
+        width = placed(margins, labels, first, table, line)
+        line[A : A + WIDTH] = 0.0
+        for j in range(len(table)):
+            one = table[j]
+            for i in range(WIDTH):
+                share = exp(one[OTHER + i])
+                one[SHARE + i] = share
+                line[A + i] += share
+        for j in range(len(table)):
+            one = table[j]
+            for i in range(WIDTH):
+                one[SHARE + i] /= line[A + i]
+        for i in range(WIDTH):
+            line[MISS + i] = 1.0 / (1.0 + exp(-line[GAP + i]) / line[A + i])
+        return width
+
+    return begun
+
+
+def _solving(log: Any, stepped: Any, certified: Any) -> Callable[..., None]:
+    def solved(table: Any, line: Any) -> None:
+        """Solve from the shares of plain softmax and no pull, and say how near the solution is."""
+        for i in range(WIDTH):
+            line[LEVEL + i] = log(line[A + i])
+            line[PULL + i] = 0.0
+        for j in range(len(table)):
+            one = table[j]
+            for i in range(WIDTH):
+                one[LOG + i] = one[OTHER + i] - line[LEVEL + i]
+        stepped(table, line)
+        certified(table, line)
+
+    return solved
+
+
+def _stepping(summed: Any, shifted: Any, moved: Any, cut: Any) -> Callable[..., None]:
+    def stepped(table: Any, line: Any) -> None:
         """Take Newton steps, each but the last cut from above."""
         for step in range(STEPS):
-            summed(problem, state, share, room)
-            shifts(problem, state, room)
-            moved(problem, state, share, room)
+            summed(table, line)
+            shifted(table, line)
+            moved(table, line)
             if step < STEPS - 1:
-                cut(problem, state)
+                cut(table, line)
 
-    return steps
-
-
-def _power(x: Any) -> Any:
-    """Return exp(x) to 12 digits, fewer where it is tiny, in operations on several at a time."""
-    t = max(min(x, 300.0), -300.0) * 2.0**-10
-    low = 1.0 + t * (1.0 + t * (1 / 2 + t / 6))
-    high = 1 / 24 + t * (1 / 120 + t * (1 / 720 + t / 5040))
-    p = low + t * t * t * t * high
-    p *= p  # ten times: exp(x) = exp(t)^1024
-    p *= p
-    p *= p
-    p *= p
-    p *= p
-    p *= p
-    p *= p
-    p *= p
-    p *= p
-    p *= p
-    return p
+    return stepped
 
 
-# Each loop below writes one array or two: these are told apart when it is entered, after which it
-# takes several records at a time.  The rows of `room` are the sums of r, r^2, the three of weight
-# r^k, the two that become the shifts, and two for a class at a time.
-
-
-def _summing(power: Any) -> Callable[..., None]:
-    def summed(problem: Any, state: Any, share: Any, room: Any) -> None:
+def _summing(exp: Any) -> Callable[..., None]:
+    def summed(table: Any, line: Any) -> None:
         """Fill in the shares, and what the equations need of them."""
-        (others, _, _), (logs, level, pull) = problem, state
-        over, height, a0, a1, a2 = room[0], room[1], room[2], room[3], room[4]
-        first, second, weight, off = room[5], room[6], room[7], room[8]
-        room[:7] = 0.0
-        for j in range(len(logs)):
-            log, other, r = logs[j], others[j], share[j]
+        line[A:LINE_END] = 0.0
+        for j in range(len(table)):
+            one = table[j]
             for i in range(WIDTH):
-                r[i] = power(log[i])
-            for i in range(WIDTH):
-                weight[i] = r[i] / (1.0 + pull[i] * r[i])
-            for i in range(WIDTH):
-                off[i] = other[i] - level[i] - log[i] - pull[i] * r[i]
-            for i in range(WIDTH):
-                over[i] += r[i]
-                height[i] += r[i] * r[i]
-            for i in range(WIDTH):
-                a0[i] += weight[i]
-                first[i] += weight[i] * off[i]
-            for i in range(WIDTH):
-                a1[i] += weight[i] * r[i]
-                a2[i] += weight[i] * r[i] * r[i]
-            for i in range(WIDTH):
-                second[i] += weight[i] * r[i] * off[i]
+                r = exp(one[LOG + i])
+                pulled = line[PULL + i] * r
+                slope = 1.0 / (1.0 + pulled)
+                off = one[OTHER + i] - line[LEVEL + i] - one[LOG + i] - pulled
+                weight = r * slope
+                one[BENT + i] = r
+                one[SLOPE + i] = slope
+                one[OFF + i] = off * slope
+                line[A + i] += r
+                line[B + i] += r * r
+                line[C + i] += weight
+                line[D + i] += weight * r
+                line[E + i] += weight * r * r
+                line[F + i] += weight * off
+                line[G + i] += weight * r * off
 
     return summed
 
 
-def _shifts(problem: Any, state: Any, room: Any) -> None:
-    """Solve for the change of level and of pull, which take the place of the two sums."""
-    (_, gap, caps), (_, level, pull) = problem, state
-    over, height, a0, a1, a2 = room[0], room[1], room[2], room[3], room[4]
-    first, second = room[5], room[6]
-    for i in range(WIDTH):
-        miss = min(caps[i] / np.sqrt(1.0 + height[i]), LARGEST_MISS)
-        slope = 1.0 / ((1.0 + height[i]) * (1.0 - miss))
-        one = over[i] - 1.0 + first[i]
-        two = np.log((1.0 - miss) / miss) - pull[i] + level[i] + gap[i] + slope * second[i]
-        low, high = slope * a1[i] - 1.0, slope * a2[i] + 1.0
-        det = a0[i] * high - a1[i] * low
-        first[i] = (one * high - a1[i] * two) / det
-        second[i] = (a0[i] * two - low * one) / det
-
-
-def _moved(problem: Any, state: Any, share: Any, room: Any) -> None:
-    """Change the state."""
-    (others, _, _), (logs, level, pull) = problem, state
-    up, more, off = room[5], room[6], room[8]
-    for j in range(len(logs)):
-        log, other, r = logs[j], others[j], share[j]
+def _shifting(log: Any) -> Callable[..., None]:
+    def shifted(_: Any, line: Any) -> None:
+        """Solve for the change of level and of pull, which take the place of the last two sums."""
         for i in range(WIDTH):
-            off[i] = other[i] - level[i] - log[i] - pull[i] * r[i]
+            squares = 1.0 + line[B + i]
+            miss = min(line[CAP + i] / np.sqrt(squares), LARGEST_MISS)
+            slope = 1.0 / (squares * (1.0 - miss))
+            odds = log((1.0 - miss) / miss)
+            one = line[A + i] - 1.0 + line[F + i]
+            two = odds - line[PULL + i] + line[LEVEL + i] + line[GAP + i] + slope * line[G + i]
+            low, high = slope * line[D + i] - 1.0, slope * line[E + i] + 1.0
+            determinant = line[C + i] * high - line[D + i] * low
+            line[F + i] = (one * high - line[D + i] * two) / determinant
+            line[G + i] = (line[C + i] * two - low * one) / determinant
+
+    return shifted
+
+
+def _moved(table: Any, line: Any) -> None:
+    """Change shares, level and pull."""
+    for j in range(len(table)):
+        one = table[j]
         for i in range(WIDTH):
-            log[i] += (off[i] - up[i] - r[i] * more[i]) / (1.0 + pull[i] * r[i])
+            drop = line[F + i] + one[BENT + i] * line[G + i]
+            one[LOG + i] += one[OFF + i] - one[SLOPE + i] * drop
     for i in range(WIDTH):
-        level[i] += up[i]
-        pull[i] = max(pull[i] + more[i], TINY)
+        line[LEVEL + i] += line[F + i]
+        line[PULL + i] = max(line[PULL + i] + line[G + i], LEAST_PULL)
 
 
-def _cut(problem: Any, state: Any) -> None:
-    """Cut log r from above, as `envelope._ceiling` does; most are below what needs no logarithm."""
-    (others, _, _), (logs, level, pull) = problem, state
-    for i in range(WIDTH):
-        log_pull = np.log(pull[i])
-        for j in range(len(logs)):
-            height = others[j, i] - level[i]
-            if logs[j, i] > min(height, -log_pull):
-                top = np.log(max(height + log_pull, 1.0)) - log_pull
-                logs[j, i] = min(logs[j, i], height, top)
+def _cutting(log: Any, log_above: Any) -> Callable[..., None]:
+    def cut(table: Any, line: Any) -> None:
+        """Cut log r from above, almost where `envelope._ceiling` does."""
+        for i in range(WIDTH):
+            line[A + i] = log(line[PULL + i])
+        for j in range(len(table)):
+            one = table[j]
+            for i in range(WIDTH):
+                height = one[OTHER + i] - line[LEVEL + i]
+                one[OFF + i] = min(one[LOG + i], height)
+                # in a loop of its own: with the 1 in sight, a branch would be made for it
+                one[SLOPE + i] = max(height + line[A + i], 1.0)
+            for i in range(WIDTH):
+                one[LOG + i] = min(one[OFF + i], log_above(one[SLOPE + i]) - line[A + i])
+
+    return cut
 
 
-def _solved(problem: Any, state: Any, share: Any, i: Any) -> Any:
-    """Fill in the normalised shares; return the miss, and whether the solution is certified."""
-    (others, gap, caps), (logs, level, pull) = problem, state
-    total = 0.0
-    for j in range(len(logs)):
-        share[j, i] = np.exp(logs[j, i])
-        total += share[j, i]
-    log_total, height, distance = np.log(total), 1.0, 0.0
-    for j in range(len(logs)):
-        share[j, i] /= total
-        height += share[j, i] * share[j, i]
-        if share[j, i] > 0.0:
-            off = others[j, i] - level[i] - (logs[j, i] - log_total) - pull[i] * share[j, i]
-            distance += off * off
-    miss = caps[i] / np.sqrt(height)
-    label = np.log1p(-miss) - np.log(miss) - pull[i] + level[i] + gap[i]
-    distance += label * label
-    return miss, np.sqrt(distance) <= TOLERANCE * (1.0 + abs(gap[i]))
+def _certifying(exp: Any, log: Any) -> Callable[..., None]:
+    def certified(table: Any, line: Any) -> None:
+        """Fill in the shares, what is missing, and how far away this is the exact solution.
+
+        A is the sum of the shares before division, B its logarithm, C the sum of squares.
+        """
+        line[A : C + WIDTH] = 0.0
+        line[DISTANCE : DISTANCE + WIDTH] = 0.0
+        for j in range(len(table)):
+            one = table[j]
+            for i in range(WIDTH):
+                r = exp(one[LOG + i])
+                one[BENT + i] = r
+                line[A + i] += r
+        for i in range(WIDTH):
+            line[B + i] = log(line[A + i])
+        for j in range(len(table)):
+            one = table[j]
+            for i in range(WIDTH):
+                r = one[BENT + i] / line[A + i]
+                log_r = one[LOG + i] - line[B + i]
+                off = one[OTHER + i] - line[LEVEL + i] - log_r - line[PULL + i] * r
+                one[BENT + i] = r
+                line[C + i] += r * r
+                line[DISTANCE + i] += off * off if r > 0.0 else 0.0
+        for i in range(WIDTH):
+            miss = line[CAP + i] / np.sqrt(1.0 + line[C + i])
+            off = log((1.0 - miss) / miss) - line[PULL + i] + line[LEVEL + i] + line[GAP + i]
+            line[BENT_MISS + i] = miss
+            line[DISTANCE + i] = np.sqrt(line[DISTANCE + i] + off * off)
+
+    return certified

@@ -60,12 +60,14 @@ from wane.errors import InvalidDescription
 from wane.run.batching import Rows, blocks
 from wane.run.compiled_softmax import faster
 from wane.run.links import Link
-from wane.run.rows import window
+from wane.run.rows import read_in_place, window
 
 Array = NDArray[np.float64]
 
 UNIT = 2.0**-53
 BLOCK_BYTES = 2**21
+IN_PLACE_BYTES = 2**22
+"""The same where nothing is copied."""
 FEWEST_ROWS = 32
 LINK_ROWS = 1024
 """A link is asked about so many rows at once, or more."""
@@ -118,9 +120,7 @@ class LinearSums:
             "gradient_bound", self._objective.gradient_bound, least=1e-100, most=1e100
         )
         self._targets = _aligned(targets, self.records, link.outputs)
-        self._rows = max(FEWEST_ROWS, BLOCK_BYTES // (8 * self._features.shape[1]))
-        wide = LINK_BYTES // (8 * link.outputs)
-        self._group = max(1, min(LINK_ROWS, wide) // self._rows) * self._rows
+        self._rows, self._group = _block_sizes(self._features, link.outputs)
         self._margin = self._checked_margin(reserve)
         with np.errstate(all="ignore"):
             self._bound_records()
@@ -264,6 +264,16 @@ class LinearSums:
         residuals = residuals_of(margins, self._targets[part], self._caps[part])
         residuals *= factors
         return residuals
+
+
+def _block_sizes(features: NDArray[Any], outputs: int) -> tuple[int, int]:
+    """How many rows are read at once, and about how many a link is asked."""
+    columns = features.shape[1]
+    asked = min(LINK_ROWS, LINK_BYTES // (8 * outputs))
+    rows = max(FEWEST_ROWS, BLOCK_BYTES // (8 * columns))
+    if read_in_place(features):
+        rows = max(rows, min(asked, IN_PLACE_BYTES // (features.itemsize * columns)))
+    return rows, max(1, asked // rows) * rows
 
 
 def _joined(parts: list[Array]) -> Array:

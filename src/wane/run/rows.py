@@ -38,9 +38,15 @@ class Window(Protocol):
         ...
 
 
+def read_in_place(features: NDArray[Any]) -> bool:
+    """Whether a table is worth compiling for: its rows are then widened as they are read."""
+    worth = features.dtype == np.float32 and features.size >= compiling.COMPILED_FROM
+    return worth and compiling.compiler() is not None
+
+
 def window(features: NDArray[Any], blank: Mask | None, rows: int, outputs: int) -> Window:
     """Return the fastest window on these features; rows that are `blank` count as zero."""
-    kernels = _kernels() if blank is None and _worth_compiling(features) else None
+    kernels = _kernels() if blank is None and read_in_place(features) else None
     if kernels is None:
         return CopiedRows(features, blank, rows)
     return CompiledRows(features, kernels) if outputs == 1 else CompiledPairs(features, kernels)
@@ -141,10 +147,6 @@ class CompiledPairs:
 
 def _up_to(multiple: int, count: int) -> int:
     return -(-count // multiple) * multiple
-
-
-def _worth_compiling(features: NDArray[Any]) -> bool:
-    return features.dtype == np.float32 and features.size >= compiling.COMPILED_FROM
 
 
 @cache
