@@ -20,6 +20,7 @@ from trust.collected import (
     stopped_after,
     verdict,
 )
+from trust.sealed import sealed
 from wane.certify import JointCertificate, SideRelease, certify
 from wane.guarantees import RenyiDP
 from wane.report import certificate_document
@@ -100,7 +101,7 @@ def test_nothing_is_left_where_all_is_verified(tmp_path):
 def test_verdicts_have_reasons():
     document = certificate_document(certify(RIDGE_RUN), delta=1e-5)
     assert verdict(document, "me") == Verdict(VERIFIED, "me")
-    lowered = verdict(document | {"zcdp": 0.999 * document["zcdp"]}, "me")
+    lowered = verdict(sealed(document | {"zcdp": 0.999 * document["zcdp"]}), "me")
     assert lowered.outcome == REFUSED and list(lowered.why) == ["too small"]
     late = verdict(document, "me", seconds=1e-6)
     assert late.outcome == NOT_VERIFIED and list(late.why) == [

@@ -15,6 +15,7 @@ pytest.importorskip("flint")
 from importlib.resources import files
 
 from laws.strategies import runs
+from trust.sealed import sealed
 from trust.tally import COUNTS
 from wane.certify import certify
 from wane.cli import main
@@ -220,6 +221,15 @@ def test_what_was_tampered_with_is_not_verified(genuine, name):
     MUTATIONS[name](changed)
     assert changed != genuine
     assert not verify(changed).verified
+    assert not verify(sealed(changed)).verified
+
+
+def test_not_a_word_may_change(genuine):
+    assert sealed(genuine) == genuine
+    for words in ({"tuning": "none at all"}, {"noise": {**genuine["noise"], "source": "seeded"}}):
+        found = verify(genuine | words)
+        assert found.contradictions == ("document_sha256 is not that of the document",)
+        assert not found.verified
 
 
 @pytest.mark.parametrize(
@@ -272,7 +282,7 @@ def test_the_modulus_programme_is_planned_again(known, batches):
     for row in document["verdicts"]:
         row["mu"] = row["mu"] and 0.999 * row["mu"]
     document["mu"] *= 0.999
-    assert not verify(document).verified
+    assert not verify(sealed(document)).verified
 
 
 SMALL_SAMPLED = {
@@ -302,11 +312,11 @@ def test_sampled_steps_are_convolved_again(kind, adjacency):
     assert found.verified, failures(found)
     alone = copy.deepcopy(document)
     alone["epsilon"] = lowered(alone["epsilon"])
-    assert verify(alone).contradictions
+    assert verify(sealed(alone)).contradictions
     for place in (document, *document["releases"], *document["verdicts"], *document["curve"]):
         if place.get("epsilon"):
             place["epsilon"] *= 0.998
-    assert not verify(document).verified
+    assert not verify(sealed(document)).verified
 
 
 # random descriptions

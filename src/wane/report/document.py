@@ -125,7 +125,8 @@ def certificate_document(
     }
     if account.sampler is not None:
         made["sampler"] = account.sampler.to_fields()
-    return _void(made) if account.voids else made
+    whole = _void(made) if account.voids else made
+    return whole | {"document_sha256": _sha256(whole)}
 
 
 def certificate_schema() -> dict[str, Any]:
@@ -143,7 +144,11 @@ def configuration_hash(certificate: AnyCertificate, sampler: Sampler | None = No
     ]
     if sampler is not None:
         described.append({"sampler": sampler.to_fields()})
-    text = json.dumps(described, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _sha256(described)
+
+
+def _sha256(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -243,7 +243,10 @@ def _conduct(document: dict[str, Any]) -> str:
 
 
 def _configuration(document: dict[str, Any]) -> str:
-    rows = [("SHA-256 of the configuration", document["configuration_sha256"])]
+    rows = [
+        ("SHA-256 of the configuration", document["configuration_sha256"]),
+        ("SHA-256 of the document", document["document_sha256"]),
+    ]
     rows += [(name, text) for name, text in document["context"].items()]
     rows += [(f"version of {name}", text) for name, text in document["versions"].items()]
     text = json.dumps(document["description"], indent=2)

@@ -15,6 +15,8 @@ from wane.describe.fields import run_from_fields, run_to_fields
 from wane.errors import InvalidDescription
 
 FORMAT, VERSION = "wane-certificate", 1
+SEAL = "document_sha256"
+"""Covers all else that is written, words included; whoever changes a number can make a new one."""
 AGREEMENT = 1e-9
 """How nearly a certificate that was asked for at an epsilon finds that epsilon again."""
 ALL_SEEN = "all iterates seen"
@@ -83,6 +85,9 @@ def contradictions(document: Mapping[str, Any], run: NoisyDescent) -> list[str]:
     """Where a document disagrees with itself or with its fingerprint; empty if nowhere."""
     found = []
     described = run_to_fields(run)
+    rest = {name: value for name, value in document.items() if name != SEAL}
+    if document.get(SEAL) != fingerprint(rest):
+        found.append(f"{SEAL} is not that of the document")
     if document["description"] != described:
         found.append("the description is not in the form that certificates are written in")
     alone = len(document["releases"]) == 1
@@ -134,9 +139,9 @@ def _fingerprint(document: Mapping[str, Any], parts: Sequence[Part]) -> str:
     return fingerprint(described if sampler is None else [*described, {"sampler": sampler}])
 
 
-def fingerprint(descriptions: list[dict[str, Any]]) -> str:
-    """SHA-256 of descriptions in canonical JSON."""
-    text = json.dumps(descriptions, sort_keys=True, separators=(",", ":"), allow_nan=False)
+def fingerprint(value: Any) -> str:
+    """SHA-256 of descriptions, or of a whole document, in canonical JSON."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
