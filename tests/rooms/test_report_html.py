@@ -15,6 +15,7 @@ from wane import report
 from wane.certify import JointCertificate, SideRelease, certify
 from wane.cli.commands import bundled
 from wane.describe import Adjacency
+from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP, WithFailure
 
 DELTA = 1e-5
@@ -164,6 +165,11 @@ BREAK = {
 def test_the_schema_refuses(name, value):
     with pytest.raises(jsonschema.ValidationError):
         valid(copy.deepcopy(document()) | {name: value})
+
+
+def test_a_document_is_at_one_delta_or_epsilon():
+    with pytest.raises(InvalidDescription, match="delta must be given"):
+        report.certificate_document(certify(RUN))
 
 
 def test_the_hash_is_of_the_configuration():

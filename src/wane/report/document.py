@@ -15,7 +15,7 @@ from wane._version import __version__
 from wane.certify import Certificate, JointCertificate, SideRelease, composition_of
 from wane.certify.certificate import gaussian_mu_of, zcdp_of
 from wane.describe.fields import run_to_fields
-from wane.errors import NoTheoremApplies
+from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.report import wording
 from wane.report.fields import certificate_fields, json_number
 from wane.report.wording import ExactNoise, NoiseSource
@@ -95,7 +95,8 @@ def certificate_document(
 ) -> dict[str, Any]:
     """Return everything a certificate says at one delta (or at one epsilon) as JSON-ready data."""
     if delta is None:
-        assert epsilon is not None
+        if epsilon is None:
+            raise InvalidDescription("delta must be given, or epsilon; got neither.")
         delta = certificate.delta(epsilon)
     last = _last_run(certificate)
     best = last.best(delta)
