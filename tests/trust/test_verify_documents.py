@@ -5,7 +5,6 @@ import json
 import math
 import runpy
 import tomllib
-from collections import Counter
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -20,10 +19,19 @@ pytest.importorskip("flint")
 
 from laws.strategies import runs
 from runs import RIDGE_RUN, make_run
+from trust.sealed import sealed
 from trust.tally import COUNTS
 from wane.analyses import ANALYSES
 from wane.certify import JointCertificate, SideRelease, certify
-from wane.describe import Adjacency, NoiseMultiplier, Objective, Poisson, WithoutReplacement
+from wane.describe import (
+    Adjacency,
+    EveryIterate,
+    NoiseMultiplier,
+    Objective,
+    Poisson,
+    Temperature,
+    WithoutReplacement,
+)
 from wane.describe.domains import Ball
 from wane.describe.fields import run_from_fields, run_to_fields
 from wane.errors import InvalidDescription, NoTheoremApplies
@@ -108,7 +116,8 @@ def check(document):
         if changed == document:  # an epsilon of zero or infinity cannot be lowered
             continue
         # a document that contradicts itself is never called verified, whatever its numbers are
-        assert contradictions(changed, described_run(changed)), tamper
+        for forged in (changed, sealed(changed)):
+            assert contradictions(forged, described_run(forged)), tamper
         COUNTS["tampered certificates refused"] += 1
 
 
@@ -196,13 +205,70 @@ def test_a_cool_down_draws_no_batch_that_could_be_too_large():
     assert 0.0 < hidden["epsilon"] < document["composition_epsilon"]
     check(document)
     hidden["epsilon"] *= 0.999
-    assert not verify(document).verified
+    assert not verify(sealed(document)).verified
+
+
+COOLED = {
+    "records": 42,
+    "objective": {
+        "gradient_bound": 400.0,
+        "smoothness": 400.0,
+        "clipped": True,
+        "form": "radial",
+        "ridge": 0.001,
+    },
+    "adjacency": "replace-one",
+    "batches": {"kind": "poisson", "size": 10},
+    "domain": {"kind": "ball", "radius": 540.0},
+}
+
+
+def cooled(step_size, noise):
+    """Sampled steps, and a cool-down that leaves nothing but a distance that has faded."""
+    rows = ((5, 900.0, 450.0, False), (2, 140.0, 260.0, False), (14, step_size, noise, True))
+    schedule = [
+        {"repeat": n, "step_size": eta, "noise": {"iterate_std": s}, "cool_down": still}
+        for n, eta, s, still in rows
+    ]
+    return document_of(certify(run_from_fields(COOLED | {"schedule": schedule})))
+
+
+@pytest.mark.slow
+def test_a_distance_that_has_faded_to_almost_nothing():
+    """Losses of 1e-11 were to be joined in cells of 1e-4, which took two terabytes."""
+    document = cooled(857.0, 676.0)
+    assert document["curve"][0] == {"delta": 1e-12, "epsilon": 0.0}
+    check(document)
+
+
+@pytest.mark.slow
+def test_a_distance_alone_is_gaussian():
+    """On a grid its attacks looked stronger than they are, by less than a millionth."""
+    document = cooled(140.0, 450.0)
+    assert 0.5 < document["epsilon"] < 0.6
+    check(document)
+
+
+@pytest.mark.slow
+def test_few_steps_with_small_losses():
+    """Cells that are rare enough for a delta of 1e-8 are not for one of 1e-12."""
+    run = make_run(
+        objective=Objective(gradient_bound=2.0, smoothness=1000.0, strong_convexity=1000.0),
+        records=56,
+        steps=3,
+        step_size=2.0,
+        noise=Temperature(1000.0),
+        batches=WithoutReplacement(9),
+        adjacency=Adjacency.ZERO_OUT,
+        release=EveryIterate(),
+    )
+    document = document_of(certify(run))
+    assert document["curve"][0]["epsilon"] < 0.03
+    check(document)
 
 
 @pytest.mark.slow
 def test_random_descriptions_of_all_kinds_are_verified():
-    tried = Counter()
-
     @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
     @given(runs())
     def each(run):
@@ -211,14 +277,10 @@ def test_random_descriptions_of_all_kinds_are_verified():
         except NoTheoremApplies:
             return
         found = verify(document)
-        assert not found.contradictions
-        assert not found.count(Outcome.TOO_SMALL), failures(found)
-        tried["verified" if found.verified else "not verified"] += 1
+        assert found.verified, (failures(found), found.contradictions)
+        COUNTS["random certificates verified"] += 1
 
     each()
-    for what, count in tried.items():
-        COUNTS[f"random certificates {what}"] += count
-    assert tried["verified"] > 9 * tried["not verified"]
 
 
 # several releases
@@ -249,7 +311,7 @@ def test_several_releases_are_composed_again():
     ):
         changed = copy.deepcopy(document)
         change(changed)
-        assert not verify(changed).verified
+        assert not verify(sealed(changed)).verified
         COUNTS["tampered certificates refused"] += 1
 
 
@@ -295,7 +357,7 @@ def test_side_releases_are_composed_again(failure, last):
     ):
         changed = copy.deepcopy(document)
         change(changed)
-        assert not verify(changed).verified
+        assert not verify(sealed(changed)).verified
         COUNTS["tampered certificates refused"] += 1
 
 
@@ -305,7 +367,7 @@ def test_a_failure_counts_in_full():
         joint_document(side(WithFailure(GaussianDP(0.3), p)), RIDGE_RUN) for p in (1e-6, 1e-7)
     )
     swapped = document | {name: smaller[name] for name in ("epsilon", "curve", "attack", "roc")}
-    assert verify(document).verified and not verify(swapped).verified
+    assert verify(document).verified and not verify(sealed(swapped)).verified
 
 
 def test_side_releases_of_other_kinds_are_not_called_verified():
@@ -405,6 +467,47 @@ def test_samples_are_computed_again(name):
     check(document)
 
 
+@pytest.mark.slow
+def test_closeness_is_searched_in_short_blocks_of_steps():
+    """What a search finds best in long blocks may be worse in short ones than where it began."""
+    known = Losses(
+        objective=Objective(
+            gradient_bound=1.0, smoothness=2.3984422010130455, strong_convexity=0.7195326603039136
+        ),
+        dimension=2,
+        height_at_start=1.0,
+        range_of_loss=0.001,
+    )
+    posterior = Posterior(
+        losses=known, records=10, prior_precision=1.0, temperature=23.69195662618299, adjacency=ZERO
+    )
+    check(
+        sampled_document(
+            OverdampedRun(
+                posterior=posterior, step_size=2.097474742425872e-06, steps=1_599_830, samples=4
+            )
+        )
+    )
+
+
+@pytest.mark.slow
+def test_the_best_order_may_lie_in_a_second_valley():
+    """Between the orders of a grid, where two pairs of orders are about equally good on it."""
+    known = Losses(
+        objective=Objective(gradient_bound=4 / 3, smoothness=4 / 3, strong_convexity=0.4),
+        dimension=300,
+        height_at_start=0.11,
+        range_of_loss=0.001,
+    )
+    posterior = Posterior(
+        losses=known, records=300, prior_precision=4 / 3, temperature=1.0, adjacency=REPLACED
+    )
+    run = OverdampedRun(
+        posterior=posterior, step_size=2.5644800318131076e-05, steps=1_213_614, samples=50
+    )
+    check(sampled_document(run))
+
+
 def test_samples_by_the_range_of_the_loss():
     document = sampled_document(sampled_run("a bounded one"))
     assert document["theorem"] == "range_transfer"
@@ -413,6 +516,7 @@ def test_samples_by_the_range_of_the_loss():
     for row in (less, *less["releases"], *less["curve"]):
         row["epsilon"] *= 0.9
     lower_transfer(less)
+    less = sealed(less)
     assert not contradictions(less, described_run(less))
     found = verify(less)
     assert not found.verified and found.count(Outcome.NOT_VERIFIED) > 10
@@ -432,7 +536,7 @@ def test_tampered_samplers_are_refused():
     ):
         changed = copy.deepcopy(document)
         change(changed)
-        assert not verify(changed).verified
+        assert not verify(sealed(changed)).verified
         COUNTS["tampered certificates refused"] += 1
     for bad in ({"samples": 0}, {"kind": "underdamped"}, {"dimension": 1.5}, {"more": 1}):
         with pytest.raises(InvalidDescription):
@@ -443,7 +547,7 @@ def test_a_sampler_of_more_samples_proves_less():
     """The numbers of one sample are not those of two, even under the fingerprint of two."""
     one, two = (sampled_document(replace(sampled_run("one convex"), samples=k)) for k in (1, 2))
     names = ("description", "sampler", "configuration_sha256")
-    found = verify(one | {name: two[name] for name in names})
+    found = verify(sealed(one | {name: two[name] for name in names}))
     assert not found.contradictions and not found.verified
 
 
@@ -494,8 +598,6 @@ def sampled_runs(draw):
 
 @pytest.mark.slow
 def test_random_samplers_are_verified():
-    tried = Counter()
-
     @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def each(data):
@@ -504,14 +606,10 @@ def test_random_samplers_are_verified():
         except InvalidDescription:  # not strongly convex
             return
         found = verify(sampled_document(run))
-        assert not found.contradictions
-        assert not found.count(Outcome.TOO_SMALL), failures(found)
-        tried["verified" if found.verified else "not verified"] += 1
+        assert found.verified, (failures(found), found.contradictions)
+        COUNTS["random samplers verified"] += 1
 
     each()
-    for what, count in tried.items():
-        COUNTS[f"random samplers {what}"] += count
-    assert tried["verified"] > 9 * tried["not verified"]
 
 
 def test_the_example_of_a_private_posterior():

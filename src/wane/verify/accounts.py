@@ -16,11 +16,12 @@ from typing import ClassVar
 
 import numpy as np
 from flint import arb
+from scipy.signal import lfilter
 
 from wane.verify.balls import ball, top
-from wane.verify.bounds import Bound
+from wane.verify.bounds import Bound, Mixture
 from wane.verify.records import TooLarge
-from wane.verify.sampled import Array, Direction, Extent, Grid, Losses, on_grid
+from wane.verify.sampled import Array, Direction, Extent, Grid, Losses, exceeding, on_grid
 
 UNIT = 2.0**-53
 TRANSFORM_ERROR = 16.0
@@ -33,16 +34,21 @@ COARSE, COARSEST = 0.015, 0.06
 """Spacing of the grid as a share of the deviation of one step's loss."""
 FEWEST_POINTS = 1 << 16
 JOINED = 0.0015
-"""Cells are joined up to this share of the deviation of the sum, or a third of this."""
-SHARP, LARGE = 0.02, 300.0
-"""Below this deviation of the sum, or beyond such losses, differences of tails lose digits."""
+"""Cells are joined up to this share of the deviation of the sum."""
+TURNS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
+"""How much steeper tilts are tried for what lies beyond a window."""
+LARGE = 300.0
+"""Weights beyond the exponential of this are not formed."""
+LEAST = 1e-150
+"""More than what underflow can take away."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """Counted grids of one spacing."""
+    """Counted grids of one spacing; a single step is known exactly, too."""
 
     parts: tuple[tuple[Grid, int], ...]
+    alone: tuple[Losses, Direction] | None = None
     _moments: dict[float, float] = field(default_factory=dict, compare=False, repr=False)
     _known: dict[float, _Tilted] = field(default_factory=dict, compare=False, repr=False)
 
@@ -73,6 +79,11 @@ class Account:
         """The tilt on a ladder that makes epsilon most likely; any tilt gives a valid bound."""
         return min(self.tilts, key=lambda theta: self.log_moment(theta) - theta * epsilon)
 
+    def rough(self, epsilon: float) -> float:
+        """The size of delta: Chernoff's bound, times the deviation."""
+        theta = self.saddle(epsilon)
+        return self.deviation * math.exp(min(self.log_moment(theta) - theta * epsilon, 0.0))
+
     @cached_property
     def tilts(self) -> list[float]:
         """The ladder of tilts."""
@@ -86,6 +97,8 @@ class Account:
 
     def delta(self, epsilon: float) -> float:
         """An upper bound on delta."""
+        if self.alone is not None:
+            return exceeding(*self.alone, epsilon)
         if epsilon > self.largest:
             return min(self.lost, 1.0)
         theta = self.saddle(epsilon)
@@ -104,23 +117,24 @@ def _log_moment(grid: Grid, theta: float) -> float:
 
 @dataclass(frozen=True)
 class _Tilted:
-    """Composed tilted masses on a window of losses, summed from the top.
+    """Composed masses on a window of losses, summed from the top without any subtraction.
 
     Attributes:
-        first, spacing: of the grid.
-        p, q: probabilities of the losses from each grid point on, under both laws.
-        doubt: a bound on the rounding errors in `p` from each grid point on.
+        start, spacing: the first loss is the product of both.
+        above: at each grid point, the mass of losses l above it times `1 - e^(point - l)`.
+        here: the mass of losses from it on times `e^(point - l)`.
+        doubt: a bound on what the transforms' rounding errors do to `above`.
+        rounding: a bound on the relative error of all else.
         beyond: a bound on the probability of losses above the window.
-        sharp: the same without differences of sums, where those would lose digits.
     """
 
-    first: float
+    start: int
     spacing: float
-    p: Array
-    q: Array
+    above: Array
+    here: Array
     doubt: Array
+    rounding: float
     beyond: float
-    sharp: _Sharp | None
 
     @classmethod
     def around(cls, account: Account, theta: float) -> _Tilted:
@@ -136,52 +150,53 @@ class _Tilted:
         start = round(mean / spacing) - size // 2
         mass, error = _convolved([(m, g.first, c) for m, g, c in tilted], size, start)
         top = (start + size) * spacing
-        steeper = (theta + k / (4.0 * deviation) for k in range(1, 60))
-        beyond = math.exp(min(account.log_moment(t) - t * top for t in steeper))
+        steeper = (theta + turn / deviation for turn in TURNS)
+        beyond = math.exp(min(0.0, *(account.log_moment(t) - t * top for t in steeper)))
         losses: Array = (start + np.arange(size, dtype=np.float64)) * spacing
         log_weight: Array = account.log_moment(theta) - theta * losses
         slip = sum(count * _tilt_error(grid, theta) for _, grid, count in tilted)
-        sums = _summed(mass, (error, slip), losses, log_weight)
-        sharp = None
-        if account.deviation < SHARP or losses[-1] > LARGE:
-            weight = np.exp(np.minimum(log_weight, LARGE))
-            usable = int(np.searchsorted(-log_weight, -LARGE))
-            doubts = error, _rounding(losses, log_weight, slip)
-            sharp = _Sharp(mass, weight, losses, usable, *doubts)
-        return cls(start * spacing, spacing, *sums, beyond, sharp)
+        # no epsilon is negative, and far below any of interest weights would overflow
+        low = max(int(np.searchsorted(-log_weight, -LARGE)), -start - 1, 0)
+        low = min(low, size - 1)
+        weight = np.exp(np.minimum(log_weight[low:], LARGE))
+        # no mass is negative, so that zero is nearer to the truth than what rounding left below it
+        sums = _sums(weight * np.maximum(mass[low:], 0.0), spacing)
+        doubt = 1.01 * error * _norms(weight, spacing) + LEAST
+        return cls(start + low, spacing, *sums, doubt, _rounding(losses, log_weight, slip), beyond)
 
     def delta(self, epsilon: float) -> float:
         """The sum over the window, plus all that may be missing."""
-        place = math.ceil((epsilon - self.first) / self.spacing - 1e-6)
-        if place < 0:
+        place = math.ceil(epsilon / self.spacing) - self.start  # exact: a power of two
+        if place < 1:
             return 1.0
-        if place >= len(self.p):
+        if place >= len(self.above):
             return self.beyond
-        if self.sharp is not None:
-            return self.sharp.delta(epsilon, place) + self.beyond
-        # the point itself may lie a hair below epsilon, where its loss should not count
-        less = epsilon - 1e-6 * self.spacing - 8.0 * UNIT * (abs(self.first) + epsilon)
-        factor = math.exp(less) if less < 700.0 else 0.0  # leaving it out only adds
-        found = float(self.p[place] - factor * self.q[place])
-        return max(found, 0.0) + float(self.doubt[place]) + self.beyond
+        # losses are exact; their difference from epsilon is rounded once
+        gap = (self.start + place) * self.spacing - epsilon
+        share = -math.expm1(-gap) + 4.0 * UNIT * (epsilon + gap)
+        found = float(self.above[place]) + share * float(self.here[place])
+        # the doubt of the point below is that of a smaller epsilon, which is larger
+        return found * (1.0 + self.rounding) + float(self.doubt[place - 1]) + self.beyond
 
 
-def _summed(
-    mass: Array, errors: tuple[float, float], losses: Array, log_weight: Array
-) -> tuple[Array, Array, Array]:
-    """Sums from the top under both laws, and a bound on what rounding did to them.
+def _sums(mass: Array, spacing: float) -> tuple[Array, Array]:
+    """The masses above each point times `1 - e^(point - loss)`, and from it on times the rest.
 
-    Where weights would overflow, far below any epsilon of interest, the sum is infinite.
+    With `1 - e^(-x-h) = (1 - e^-x) + e^-x (1 - e^-h)` both follow from the point above.
     """
-    usable = log_weight <= 300.0
-    weight = np.exp(np.minimum(log_weight, 300.0))
-    p = np.where(usable, _from_top(weight * mass), math.inf)
-    small = np.exp(np.minimum(log_weight - losses, 300.0))
-    q = np.where(usable & (log_weight - losses <= 300.0), _from_top(small * mass), 0.0)
-    error, slip = errors
-    rounding = _rounding(losses, log_weight, slip)
-    kept = _from_top(weight * np.abs(mass))
-    return p, q, rounding * kept + 1.01 * error * np.sqrt(_from_top(weight * weight))
+    here = _faded(mass, math.exp(-spacing))
+    return -math.expm1(-spacing) * _before(_from_top(here)), here
+
+
+def _norms(weight: Array, spacing: float) -> Array:
+    """The root of the sum of squares of `weight (1 - e^(point - loss))` above each point.
+
+    The squares follow from the point above in the same way, by way of the mixed products.
+    """
+    less, kept = -math.expm1(-spacing), math.exp(-spacing)
+    squares = _faded(weight * weight, kept * kept)
+    mixed = _faded(kept * less * _before(squares), kept)
+    return np.asarray(np.sqrt(_from_top(_before(2.0 * less * mixed + less * less * squares))))
 
 
 def _rounding(losses: Array, log_weight: Array, slip: float) -> float:
@@ -190,33 +205,18 @@ def _rounding(losses: Array, log_weight: Array, slip: float) -> float:
     return 8.0 * UNIT * (len(losses) + size + 64.0) + 2.0 * slip
 
 
-@dataclass(frozen=True)
-class _Sharp:
-    """Composed masses, weights and losses; nothing is subtracted, so every digit counts."""
-
-    mass: Array
-    weight: Array
-    losses: Array
-    usable: int
-    error: float
-    rounding: float
-
-    def delta(self, epsilon: float, place: int) -> float:
-        """The sum of `mass (1 - e^(epsilon - loss))`, and its doubt."""
-        if place < self.usable:
-            return 1.0
-        share = np.maximum(-np.expm1(epsilon - self.losses[place:]), 0.0)
-        # losses are exact; their difference from epsilon is rounded once
-        share += 4.0 * UNIT * (epsilon + share)
-        weight = self.weight[place:] * share
-        found = weight * self.mass[place:]
-        doubt = self.rounding * float(np.sum(np.abs(found)))
-        doubt += 1.01 * self.error * math.sqrt(float(np.sum(weight * weight)))
-        return max(float(np.sum(found)), 0.0) + doubt
-
-
 def _from_top(values: Array) -> Array:
     return np.cumsum(values[::-1])[::-1]
+
+
+def _faded(values: Array, kept: float) -> Array:
+    """Sums from the top, of which each point passes on the share `kept` to the one below."""
+    return np.asarray(lfilter([1.0], [1.0, -kept], values[::-1])[::-1])
+
+
+def _before(values: Array) -> Array:
+    """Every value moved to the point below."""
+    return np.append(values[1:], 0.0)
 
 
 def _tilt(grid: Grid, theta: float) -> Array:
@@ -276,18 +276,27 @@ class Sampled(Bound):
     """The worse of several directions, and a probability that nothing is promised.
 
     `used` bounds the probability that any step uses the record; otherwise both runs are the same.
+    `shown` is what they leak if they show whether they used it: no less, as both laws of a sampled
+    step are mixtures, with the same weights, of a Gaussian step's laws and of one that both share.
     """
 
     accounts: tuple[Account, ...]
     failure: float = 0.0
     used: arb = field(default_factory=lambda: arb(1))
+    shown: Mixture | None = None
     tight: ClassVar[bool] = False
 
     def delta(self, epsilon: arb) -> arb:
         """The largest of the accounts."""
         at = float(epsilon)
         worst = ball(max(account.delta(at) for account in self.accounts))
-        return top(worst + ball(self.failure)).min(self.used)
+        found = top(worst + ball(self.failure)).min(self.used)
+        return found if self.shown is None else found.min(top(self.shown.delta(epsilon)))
+
+    def rough(self, epsilon: float) -> float:
+        """The size of delta in doubles."""
+        found = max(account.rough(epsilon) for account in self.accounts)
+        return float(found + self.failure)
 
 
 Counted = list[tuple[Losses, int]]
@@ -309,7 +318,7 @@ class Workshop:
         extents = [step.extent(direction) for step, _ in steps]
         whole = math.sqrt(sum(n * e.deviation**2 for e, (_, n) in zip(extents, steps, strict=True)))
         spacing = _spacing(steps, extents, whole)
-        widest = 2 ** max(0, math.floor(math.log2(JOINED * max(whole, 0.3) / spacing)))
+        widest = 2 ** max(0, math.floor(math.log2(JOINED * whole / spacing)))
         grids = []
         for step, count in steps:
             # what joining cells adds grows with the number of steps
@@ -317,7 +326,9 @@ class Workshop:
             if key not in self.known:
                 self.known[key] = on_grid(*key)
             grids.append((self.known[key], count))
-        return Account(tuple(grids))
+        ((first, count), *others) = steps
+        alone = (first, direction) if count == 1 and not others else None
+        return Account(tuple(grids), alone)
 
 
 def _spacing(steps: Counted, extents: list[Extent], whole: float) -> float:

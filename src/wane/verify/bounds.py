@@ -18,6 +18,9 @@ from flint import arb
 from wane.verify.balls import ball, top
 from wane.verify.gaussian import gaussian_delta, gaussian_power
 
+LADDER = (0.0, *(2.0 ** (place / 2.0) for place in range(-24, 18)))
+"""Epsilons at which a profile is looked at first."""
+
 
 class Bound(ABC):
     """A privacy profile that is proven of a description."""
@@ -56,21 +59,29 @@ class Bound(ABC):
         return lowest
 
     def _least(self, rule: Callable[[arb, arb], arb]) -> arb:
-        heights = [top(rule(ball(e), delta)) for e, delta in self._sketch]
-        best = min(range(len(heights)), key=lambda i: float(heights[i]))
-        ends = [self._sketch[min(max(i, 0), len(heights) - 1)][0] for i in (best - 1, best + 1)]
+        """The least value of a rule that grows with epsilon and with delta, nearly."""
+        lowest, best = arb(1), 0
+        for i, epsilon in enumerate(LADDER):
+            e = ball(epsilon)
+            if not rule(e, arb(0)) < lowest:  # from here on no delta helps
+                break
+            if epsilon not in self._sketch:
+                self._sketch[epsilon] = top(self.delta(e))
+            height = top(rule(e, self._sketch[epsilon]))
+            if height < lowest:
+                lowest, best = height, i
 
         def at(epsilon: float) -> arb:
             e = ball(epsilon)
             return top(rule(e, self.delta(e)))
 
-        return heights[best].min(at(golden(lambda e: float(at(e)), ends[0], ends[1], 30)))
+        ends = LADDER[max(best - 1, 0)], LADDER[min(best + 1, len(LADDER) - 1)]
+        return lowest.min(at(golden(lambda e: float(at(e)), *ends, 30)))
 
     @cached_property
-    def _sketch(self) -> list[tuple[float, arb]]:
-        """The profile at zero and at powers of the root of two."""
-        epsilons = [0.0, *(2.0 ** (place / 2.0) for place in range(-24, 18))]
-        return [(e, top(self.delta(ball(e)))) for e in epsilons]
+    def _sketch(self) -> dict[float, arb]:
+        """The profile at the steps of the ladder, as far as it was asked for."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -87,6 +98,11 @@ class Gaussian(Bound):
     def delta(self, epsilon: arb) -> arb:
         """The Gaussian profile."""
         return gaussian_delta(epsilon, self.mu)
+
+    def rough(self, epsilon: float) -> float:
+        """The size of delta in doubles: it only chooses what to compute."""
+        mu = max(float(self.mu), 1e-300)
+        return mu * math.exp(-(max(epsilon / mu - mu / 2.0, 0.0) ** 2) / 2.0)
 
     def power(self, rate: float) -> arb:
         """The Gaussian power."""
@@ -117,6 +133,10 @@ class Failing(Bound):
     def delta(self, epsilon: arb) -> arb:
         """The inner delta and the failure."""
         return self.inner.delta(epsilon) + self.failure
+
+    def rough(self, epsilon: float) -> float:
+        """The size of the same."""
+        return self.inner.rough(epsilon) + float(self.failure)
 
     def power(self, rate: float) -> arb:
         """The inner power and the failure, or what the profile gives."""

@@ -19,7 +19,7 @@ from wane.verify.balls import as_float_up, ball, bits, rounded_constant, top
 
 BITS = 128
 """The recursion adds positive numbers, so that few digits are lost."""
-FINE, COARSE = (48, 0.03), (12, 0.25)
+FINE, COARSE = (32, 0.05), (12, 0.25)
 """Steps are taken one by one up to this place, then in blocks of this share of their place."""
 LEAST_SLACK = 1e-150
 MOST_INVERSE = arb(10) ** 250
@@ -113,10 +113,10 @@ class Chain:
             return as_float_up(self._coarse.at(order, chain_first, free))
 
         best = min(starts, key=rough)
-        if math.isinf(rough(best)):
-            return min((self.at(order, chain_first, free) for free in starts), key=float)
-        best = self._chosen[chain_first] = _descended(best, rough)
-        return self.at(order, chain_first, best)
+        if math.isfinite(rough(best)):
+            best = self._chosen[chain_first] = _descended(best, rough)
+        # what is better in long blocks need not be so in short ones
+        return min((self.at(order, chain_first, free) for free in (best, *starts)), key=float)
 
     @cached_property
     def _coarse(self) -> Chain:

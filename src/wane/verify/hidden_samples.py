@@ -24,7 +24,7 @@ from wane.describe.schedule import Phase
 from wane.verify import binomial
 from wane.verify.accounts import Sampled, Workshop
 from wane.verify.balls import as_float_up, ball, top
-from wane.verify.bounds import Bound
+from wane.verify.bounds import Bound, Failing, Gaussian
 from wane.verify.meeting import Array, Distance, Meeting, Stretch, meet
 from wane.verify.moduli import Modulus, Sizes, lipschitz, modulus_of
 from wane.verify.programme import power_sum
@@ -44,6 +44,9 @@ TRIES = 14
 REFERENCES, WIDER = (1e-2, 1e-3, 1e-4, 1e-6), (1e-3, 1e-4)
 """Deltas at which members are made for the power of attacks; and their neighbours, if need be."""
 MOST_FOLLOWED = 20_000
+MOST_ASKED = 3
+"""Of so many members that look best delta is computed."""
+Member = Sampled | Gaussian | Failing
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,8 @@ class Hidden(Bound):
 
     run: NoisyDescent
     tight: ClassVar[bool] = False
-    _members: dict[tuple[int, Choice], Sampled | None] = field(default_factory=dict)
+    _members: dict[tuple[int, Choice], Member | None] = field(default_factory=dict)
+    _distinct: dict[tuple[float, float, int, int], Member] = field(default_factory=dict)
     _steps: dict[tuple[float, int], SampledStep | SeenStep] = field(default_factory=dict)
     _workshop: Workshop = field(default_factory=Workshop)
     _capped: dict[int, list[Capped]] = field(default_factory=dict)
@@ -118,21 +122,31 @@ class Hidden(Bound):
             best = self._best(delta)[0]
             for choice in (*best.around(1), *best.around(2)):
                 self._member(delta, choice)
-        self.__dict__.pop("_sketch", None)  # of fewer members
+        self._sketch.clear()  # of fewer members
         return True
 
+    def power(self, rate: float) -> arb:
+        """What the profile gives, or a member whose power is known exactly."""
+        self._ready()
+        found = super().power(rate)
+        for member in self._distinct.values():
+            if not isinstance(member, Sampled):
+                found = found.min(top(member.power(rate)))
+        return found
+
     def _of_members(self, epsilon: arb) -> arb:
+        """The least of the few members that look best; leaving out others is no loss of proof."""
+        at = float(epsilon)
         found = arb(1)
-        for member in self._members.values():
-            if member is not None:
-                found = found.min(top(member.delta(epsilon)))
+        for member in sorted(self._distinct.values(), key=lambda m: m.rough(at))[:MOST_ASKED]:
+            found = found.min(top(member.delta(epsilon)))
         return found
 
     def _ready(self) -> None:
         for delta in REFERENCES:
             self._member(delta, self._best(delta)[0])
 
-    def _search(self, epsilon: arb, delta: float) -> Iterator[Sampled]:
+    def _search(self, epsilon: arb, delta: float) -> Iterator[Member]:
         """Members, each near the best before it."""
         if not delta > 0.0:
             return
@@ -159,13 +173,13 @@ class Hidden(Bound):
                 here, least = choice, value
                 waiting = [c for c in choice.around(step) if c not in tried]
 
-    def _member(self, delta: float, choice: Choice) -> Sampled | None:
+    def _member(self, delta: float, choice: Choice) -> Member | None:
         key = self._level(delta), choice
         if key not in self._members:
             self._members[key] = self._made(self._within(delta)[choice.cap], choice)
         return self._members[key]
 
-    def _made(self, capped: Capped, choice: Choice) -> Sampled | None:
+    def _made(self, capped: Capped, choice: Choice) -> Member | None:
         if not 0 <= choice.share < len(SHARES):
             return None
         meeting = capped.meeting(choice.share)
@@ -180,10 +194,21 @@ class Hidden(Bound):
         for noise, count in self._counts(horizon).items():
             parts.append((self._step(noise, choice.share), count))
         failing = as_float_up(self._followed(horizon) * capped.exceeded)
-        try:
+        key = mu, failing, horizon, choice.share
+        if key not in self._distinct:
+            try:
+                self._distinct[key] = self._composed(parts, failing)
+            except TooLarge:
+                return None
+        return self._distinct[key]
+
+    def _composed(self, parts: list[tuple[Losses, int]], failing: float) -> Member:
+        """All parts together; the distance alone is a Gaussian, of which more is known."""
+        distance, others = parts[0][0], parts[1:]
+        if others or not isinstance(distance, PlainStep):
             return self._workshop.bound(parts, self._directions, failing)
-        except TooLarge:
-            return None
+        alone = Gaussian(top(distance.mu**2))
+        return Failing(alone, ball(failing)) if failing > 0.0 else alone
 
     def _followed(self, horizon: int) -> int:
         """How many batches must obey the cap; a step that cools down draws none."""

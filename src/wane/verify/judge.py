@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -147,16 +147,17 @@ class _Judge:
         for name in self._names(claim):
             rows.append(self._bound(name))
             bound = rows[-1][0]
-            if bound is not None and supports(bound, claim):
-                return Checked(claim, Outcome.VERIFIED, proven(bound, claim))
-            if isinstance(bound, Searched) and bound.longer is not None:
+            if bound is None:
+                continue
+            done = _verified(bound, claim)
+            if done is None and isinstance(bound, Searched) and bound.longer is not None:
                 bound = bound.searched()
                 self._known[name] = rows[-1] = bound, ""
-                if supports(bound, claim):
-                    return Checked(claim, Outcome.VERIFIED, proven(bound, claim))
-            power = claim.quantity is Quantity.POWER
-            if bound is not None and power and bound.widen() and supports(bound, claim):
-                return Checked(claim, Outcome.VERIFIED, proven(bound, claim))
+                done = _verified(bound, claim)
+            if done is None and claim.quantity is Quantity.POWER and bound.widen():
+                done = _verified(bound, claim)
+            if done is not None:
+                return done
         bounds = [bound for bound, _ in rows if bound is not None]
         gaps = [why for bound, why in rows if bound is None and why]
         gaps += [NOT_LEAST for bound in bounds if not bound.tight]
@@ -251,18 +252,26 @@ def _failing(bound: Gaussian, failure: arb) -> Bound:
 
 
 def _held(bound: Bound, claim: Claim) -> Checked:
-    if supports(bound, claim):
-        return Checked(claim, Outcome.VERIFIED, proven(bound, claim))
-    return Checked(claim, Outcome.NOT_VERIFIED, proven(bound, claim), NOT_LEAST)
+    done = _verified(bound, claim)
+    return done or Checked(claim, Outcome.NOT_VERIFIED, proven(bound, claim), NOT_LEAST)
+
+
+def _verified(bound: Bound, claim: Claim) -> Checked | None:
+    """The claim, if the bound is certain to be at most as large."""
+    if claim.quantity is Quantity.POWER:  # found once, by a search
+        power = top(bound.power(claim.at))
+        fine = power <= ball(claim.value)
+        return Checked(claim, Outcome.VERIFIED, as_float_up(power)) if fine else None
+    if not supports(bound, claim):
+        return None
+    return Checked(claim, Outcome.VERIFIED, proven(bound, claim))
 
 
 def supports(bound: Bound, claim: Claim) -> bool:
-    """The bound is certain to be at most the claim."""
+    """The bound is certain to be at most the claim, which is not of a power."""
     value, at = ball(claim.value), ball(claim.at)
     if claim.quantity is Quantity.EPSILON:
         return bound.proves(value, at)
-    if claim.quantity is Quantity.POWER:
-        return bool(top(bound.power(claim.at)) <= value)
     if not isinstance(bound, Gaussian):
         return False
     if claim.quantity is Quantity.MU:
@@ -284,18 +293,17 @@ def proven(bound: Bound, claim: Claim) -> float | None:
 
 
 def _least_epsilon(bound: Bound, claim: Claim) -> float:
-    """Near the claim to 1e-12, relatively, else to a third."""
+    """To 1e-12, relatively, if the bound is as sharp; else to 1e-5."""
     at = ball(claim.at)
 
     def enough(epsilon: float) -> bool:
         return bool(top(bound.delta(ball(epsilon))) <= at)
 
     low, high = 0.0, claim.value
-    if enough(0.0):
+    if bound.tight and enough(0.0):
         return 0.0
-    near = claim.value * (1.0 - 1e-9)
     if enough(high):
-        low = near if not enough(near) else 0.0
+        low, high = _stepped_down(enough, high, 1e-9 if bound.tight else 1e-5)
     else:
         low, high = high, max(2.0 * high, 1e-300)
         while not enough(high):
@@ -311,3 +319,18 @@ def _least_epsilon(bound: Bound, claim: Claim) -> float:
         else:
             low = middle
     return high
+
+
+def _stepped_down(
+    enough: Callable[[float], bool], epsilon: float, step: float
+) -> tuple[float, float]:
+    """The first of ever longer steps down that goes too far, and the one before.
+
+    Near the claim what is asked is what was just computed; far below it, grids are made anew.
+    """
+    while step < 1.0:
+        below = epsilon * (1.0 - step)
+        if not enough(below):
+            return below, epsilon
+        epsilon, step = below, 8.0 * step
+    return (0.0, 0.0) if enough(0.0) else (0.0, epsilon)

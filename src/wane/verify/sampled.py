@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, Protocol
@@ -208,14 +209,25 @@ class Grid:
     lost: float
 
 
+def exceeding(step: Losses, direction: Direction, epsilon: float) -> float:
+    """Return delta at this epsilon, of one step: what exceeds e^epsilon times the other law."""
+    with _precise(step.extent(direction).deviation):
+        at = ball(epsilon)
+        p, q = step.tails(direction, at)
+        return min(max(as_float_up(p - at.exp() * q), 0.0), 1.0)
+
+
+def _precise(scale: float) -> AbstractContextManager[None]:
+    """Digits enough for second differences of probabilities, as small as the scale's square."""
+    return bits(BITS + 4 * math.ceil(max(0.0, -math.log2(scale))))
+
+
 def on_grid(step: Losses, direction: Direction, spacing: float, widest: int) -> Grid:
     """The step's privacy losses on a grid, leaking at least as much; some cells are joined."""
     extent = step.extent(direction)
     first = math.floor(extent.least / spacing) - 1
     last = math.ceil(extent.largest / spacing) + 1
-    # second differences of probabilities over a cell are as small as its square
-    fine = max(0.0, -math.log2(min(extent.deviation, spacing)))
-    with bits(BITS + 4 * math.ceil(fine)):
+    with _precise(min(extent.deviation, spacing)):
         joining = _Joining(spacing / extent.deviation, widest)
         return _grid(lambda loss: step.tails(direction, loss), (first, last), spacing, joining)
 

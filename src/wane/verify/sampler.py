@@ -7,7 +7,7 @@ target is nearly as private (Theorem 3).  How close is recomputed in `closeness`
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -34,6 +34,8 @@ LEAST_EXCESS, MOST_EXCESS, PLACES = 1e-3, 999.0, 240
 STRIDE = math.log(MOST_EXCESS / LEAST_EXCESS) / (PLACES - 1)
 SEARCH = 30
 """Golden sections between neighbouring orders of the grid."""
+VALLEYS = 3
+"""Pairs of orders around whose best places it is searched."""
 KIND = "overdamped-chains"
 CONSTANTS = ("laplacian_lipschitz", "height_at_start", "range_of_loss")
 
@@ -193,22 +195,35 @@ class Transferred(Bound):
     def delta(self, epsilon: arb) -> arb:
         """The least over a grid of orders, and a search around the best of them."""
         at = float(epsilon)
-        heights = [excess * (renyi - at) + shape for excess, renyi, shape, _ in self._rows]
-        if not heights or math.isinf(at):
+        if math.isinf(at):
             return arb(1)
-        best = min(range(len(heights)), key=heights.__getitem__)
-        step = self._rows[best][3]
+        found = [self._around(excess, step, epsilon) for excess, step in self._best(at)]
+        return min(found, key=float, default=arb(0)).min(arb(0)).exp()
+
+    def _best(self, epsilon: float) -> Iterator[tuple[float, Step]]:
+        """Rows of the grid that promise most, each with other orders than those before."""
+        rows = sorted(self._rows, key=lambda row: row[0] * (row[1] - epsilon) + row[2])
+        seen: list[Step] = []
+        for excess, _, _, step in rows:
+            if not any(step is other for other in seen):
+                seen.append(step)
+                yield excess, step
+            if len(seen) == VALLEYS:
+                return
+
+    def _around(self, excess: float, step: Step, epsilon: arb) -> arb:
+        """The least logarithm of delta that is seen near a row of the grid."""
 
         def height(place: float) -> float:
             found = self._at(step, math.exp(place), epsilon)
             return math.inf if found is None else float(found)
 
         # the best order may be the last for which these orders will do, between two of the grid
-        centre = math.log(self._rows[best][0])
+        centre = math.log(excess)
         place = golden(height, centre - STRIDE, centre + STRIDE, SEARCH)
-        tried = (math.exp(place), self._rows[best][0])
+        tried = (math.exp(place), excess)
         found = [value for e in tried if (value := self._at(step, e, epsilon)) is not None]
-        return min((top(value) for value in found), key=float).min(arb(0)).exp()
+        return min((top(value) for value in found), key=float)
 
     def _at(self, step: Step, excess: float, epsilon: arb) -> arb | None:
         b = ball(excess)

@@ -28,10 +28,12 @@ from wane.verify.contraction import contracted
 from wane.verify.hidden_samples import Hidden
 from wane.verify.moduli import Sizes, modulus_of
 from wane.verify.modulus import plan_cost
-from wane.verify.sampled import Direction, Losses, sampled_step
+from wane.verify.sampled import SURE, Direction, Losses, sampled_step
 from wane.verify.steps import iterate_variance, sensitivity
 
 MOST_LEVELS = 200
+MOST_SHOWN = 64
+"""Most steps that are so sure of showing the record that it is counted how many of them use it."""
 Theorem = Callable[[NoisyDescent], Bound | None]
 """Returns None where a hypothesis fails."""
 
@@ -185,10 +187,10 @@ def _sampled(run: NoisyDescent, moved: int, directions: tuple[Direction, ...]) -
         shift = moved * ball(run.objective.gradient_bound) * ball(phase.step_size) / run.batch_size
         mu = as_float_up(shift / iterate_variance(run, phase).sqrt())
         counts[mu] = counts.get(mu, 0) + phase.repeat
+    wide = 2 if Direction.REPLACE in directions else 1
+    squares = [((wide * ball(mu)) ** 2, count) for mu, count in sorted(counts.items())]
     if run.batch_size == run.records:
-        wide = 2 if Direction.REPLACE in directions else 1
-        squares = (count * (wide * ball(mu)) ** 2 for mu, count in counts.items())
-        return Gaussian(top(sum(squares, arb(0))))
+        return Gaussian(top(sum((count * square for square, count in squares), arb(0))))
     if len(counts) > MOST_LEVELS:
         raise records.TooLarge("too many noise levels")
     rate = ball(Fraction(run.batch_size, run.records))
@@ -196,7 +198,23 @@ def _sampled(run: NoisyDescent, moved: int, directions: tuple[Direction, ...]) -
         (sampled_step(ball(mu), rate), count) for mu, count in counts.items()
     ]
     used = top(1 - (1 - rate) ** sum(counts.values()))
-    return replace(Workshop().bound(steps, directions), used=used)
+    shown = None
+    if squares and top(squares[-1][0]) > SURE**2 and squares[-1][1] <= MOST_SHOWN:
+        shown = _shown(run, squares)
+    return replace(Workshop().bound(steps, directions), used=used, shown=shown)
+
+
+def _shown(run: NoisyDescent, squares: list[tuple[arb, int]]) -> Mixture:
+    """All steps use the record, but those of the least noise, which show whether they do."""
+    *others, (square, count) = squares
+    rest = sum((n * other for other, n in others), arb(0))
+    size, left = run.batch_size, run.records - run.batch_size
+    return Mixture(
+        tuple(
+            (math.comb(count, k) * size**k * left ** (count - k), Gaussian(top(rest + k * square)))
+            for k in range(count + 1)
+        )
+    )
 
 
 def _fixed_order(run: NoisyDescent) -> bool:
