@@ -1,6 +1,7 @@
 """The verifier's grids are never below the truth, and near it however small the losses are."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,10 +10,10 @@ pytest.importorskip("flint")
 
 from runs import make_run
 from wane.describe import Adjacency, EveryIterate, NoiseMultiplier, Objective, Poisson
-from wane.verify.accounts import Workshop, _norms, _sums
+from wane.verify.accounts import Sampled, Workshop, _norms, _sums
 from wane.verify.balls import PRECISION, ball, bits, top
 from wane.verify.gaussian import gaussian_delta
-from wane.verify.sampled import Direction, PlainStep, SampledStep
+from wane.verify.sampled import Direction, PlainStep, SampledStep, exceeding
 from wane.verify.theorems import poisson_composition
 
 DEVIATIONS = (0.0, 0.3, 1.0, 3.0, 5.0, 7.0)
@@ -53,16 +54,41 @@ def test_one_sampled_step_on_a_grid(direction, mu, rate):
     """Down to deltas of 1e-12; cells were once joined as if only those above 1e-8 mattered."""
     with bits(PRECISION):
         step = SampledStep(ball(mu), ball(rate))
-        account = Workshop().bound([(step, 1)], (direction,))
+        (known,) = Workshop().bound([(step, 1)], (direction,)).accounts
+        account = Sampled((replace(known, alone=None),))
 
         def exact(epsilon):
-            p, q = step.tails(direction, epsilon)
-            return p - epsilon.exp() * q
+            return ball(exceeding(step, direction, float(epsilon)))
 
         for place in DEVIATIONS:
             outcome = np.array([-place if direction is Direction.ADD else place + mu / 2.0])
             epsilon = max(float(step.losses(direction, outcome)[0]), 0.0)
             assert near(account, exact, epsilon), place
+
+
+def normal(x, mean):
+    return np.exp(-((x - mean) ** 2) / 2.0) / math.sqrt(2.0 * math.pi)
+
+
+@pytest.mark.parametrize("direction", Direction)
+def test_one_step_exactly(direction):
+    """Against the integral of what one density exceeds the other by, on a fine grid."""
+    mu, rate = 1.3, 0.3
+    x, width = np.linspace(-14.0, 14.0, 400_001, retstep=True)
+    plain, up, down = normal(x, 0.0), normal(x, mu), normal(x, -mu)
+    mixed, mirrored = (1 - rate) * plain + rate * up, (1 - rate) * plain + rate * down
+    one, other = {
+        Direction.REMOVE: (mixed, plain),
+        Direction.ADD: (plain, mixed),
+        Direction.REPLACE: (mixed, mirrored),
+        Direction.FIXED: (mixed, plain),  # the same at losses above zero
+    }[direction]
+    with bits(PRECISION):
+        step = SampledStep(ball(mu), ball(rate))
+        for epsilon in (0.0, 0.1, 0.3, 1.0, 2.5):
+            exact = width * float(np.sum(np.maximum(one - math.exp(epsilon) * other, 0.0)))
+            (known,) = Workshop().bound([(step, 1)], (direction,)).accounts
+            assert known.delta(epsilon) == pytest.approx(exact, rel=1e-6, abs=1e-12)
 
 
 def test_steps_that_show_for_certain_whether_they_use_the_record():
