@@ -10,14 +10,15 @@ Peers run in environments of their own, made on first use.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import time
-import traceback
+from itertools import groupby
 from pathlib import Path
 
 from benchmarks import index, not_ahead
 from benchmarks.environments import prepare
 from benchmarks.report import write
-from benchmarks.suite import SECTIONS
+from benchmarks.suite import SECTIONS, Section
 
 ROOT = Path(__file__).parent.parent
 
@@ -38,21 +39,33 @@ def main() -> None:
     failed = []
     if not asked.sections:
         prepare()
-    for section in SECTIONS:
-        if asked.sections and section.name not in asked.sections:
-            continue
-        command = f"python -m benchmarks {section.name}{' --quick' if asked.quick else ''}"
-        print(f"[{time.monotonic() - start:6.0f} s] {section.name}", flush=True)
-        try:
-            write(section.run(asked.quick), folder, command)
-        except Exception:  # the other sections are worth having all the same
-            traceback.print_exc()
-            failed.append(section.name)
+    chosen = [s for s in SECTIONS if not asked.sections or s.name in asked.sections]
+    for _, some in groupby(chosen, key=lambda section: section.timed and section.name):
+        group = list(some)
+        about = ", ".join(section.name for section in group)
+        print(f"[{time.monotonic() - start:6.0f} s] {about}", flush=True)
+        failed += at_once(group, folder, asked.quick)
     not_ahead.write(folder)
     index.write(folder)
     print(f"[{time.monotonic() - start:6.0f} s] written to {folder}")
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}; their pages are as they were")
+
+
+def at_once(group: list[Section], folder: Path, quick: bool) -> list[str]:
+    """Run sections in processes of their own, beside each other; return the names that failed."""
+    spawn = multiprocessing.get_context("spawn")
+    running = [spawn.Process(target=run, args=(section, folder, quick)) for section in group]
+    for process in running:
+        process.start()
+    for process in running:
+        process.join()
+    return [s.name for s, process in zip(group, running, strict=True) if process.exitcode]
+
+
+def run(section: Section, folder: Path, quick: bool) -> None:
+    command = f"python -m benchmarks {section.name}{' --quick' if quick else ''}"
+    write(section.run(quick), folder, command)
 
 
 if __name__ == "__main__":

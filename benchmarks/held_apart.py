@@ -73,7 +73,7 @@ def trials(quick: bool) -> tuple[Trial, ...]:
         return (replace(small, batches=small.batches[:1], rates=small.rates[-1:]),)
     return (
         Trial(first(fashion(), 10_000, 10_000), ((1000, 10), (1000, 40)), (30.0, 100.0), "ghost"),
-        Trial(first(census(), 20_000, 20_000), ((512, 5), (512, 20)), (10.0, 30.0, 100.0)),
+        Trial(first(census(), 20_000, 20_000), ((512, 5), (512, 20)), (30.0, 100.0)),
         small,
     )
 

@@ -90,7 +90,7 @@ STARTS = (
     Start("epsilon", "Opacus PRV", ("-c", OPACUS_TEXT.format("prv")), OPACUS),
 )
 OURS = {"import": "wane", "epsilon": "wane certify"}
-ROUNDS = 5
+ROUNDS = 3
 QUICK_ROUNDS = 1
 SLOW = 2.0
 """Seconds beyond which a command is run in every third round only."""

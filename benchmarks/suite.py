@@ -1,4 +1,4 @@
-"""The sections of the suite, in the order in which they run: timings first, on an idle machine."""
+"""The sections of the suite, in the order in which they run."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from benchmarks.report import Page
 class Section:
     """A part of the suite: a module whose ``page(quick)`` measures and returns what it found.
 
-    Its page has the section's name; ``about`` says in the index what is measured.
+    Its page has the section's name; ``about`` says in the index what is measured.  One that is
+    ``timed`` has the machine to itself.
     """
 
     name: str
     module: str
     about: str
+    timed: bool = True
 
     def run(self, quick: bool) -> Page:
         """Import late, so that one section can be run where another's needs are not installed."""
@@ -42,8 +44,19 @@ SECTIONS = (
         "tightness",
         "tightness",
         "certified epsilon between exact lower bounds and the best that others can say",
+        timed=False,
     ),
-    Section("quoted", "quoted", "the figures that the README quotes and no other page measures"),
-    Section("held-apart", "held_apart", "accuracy on data that the planner was not tuned on"),
+    Section(
+        "quoted",
+        "quoted",
+        "the figures that the README quotes and no other page measures",
+        timed=False,
+    ),
+    Section(
+        "held-apart",
+        "held_apart",
+        "accuracy on data that the planner was not tuned on",
+        timed=False,
+    ),
     Section("learning", "learning", "accuracy and time beside Opacus and diffprivlib"),
 )
