@@ -85,6 +85,7 @@ def bytes_for_each(step: Callable[[], object], repeats: int, client: Any) -> flo
     before, start = written(), time.perf_counter()
     for _ in range(repeats):
         step()
+    time.sleep(0.3)  # until what the steps leave behind is sent, too
     after, taken = written(), time.perf_counter() - start
     time.sleep(taken)
     idle = written() - after

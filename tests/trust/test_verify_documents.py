@@ -269,7 +269,9 @@ def test_few_steps_with_small_losses():
 
 @pytest.mark.slow
 def test_random_descriptions_of_all_kinds_are_verified():
-    @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        derandomize=True, max_examples=20, deadline=None, suppress_health_check=list(HealthCheck)
+    )
     @given(runs())
     def each(run):
         try:
@@ -598,7 +600,9 @@ def sampled_runs(draw):
 
 @pytest.mark.slow
 def test_random_samplers_are_verified():
-    @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        derandomize=True, max_examples=20, deadline=None, suppress_health_check=list(HealthCheck)
+    )
     @given(st.data())
     def each(data):
         try:

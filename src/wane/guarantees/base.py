@@ -69,8 +69,6 @@ class Guarantee(ABC):
 
         values = [bound(epsilon, delta) for epsilon, delta in self._sketch]
         best = min(range(len(values)), key=values.__getitem__)
-        if values[best] == 0.0:  # an attacker may be always right, and a search would not tell more
-            return 0.0
         ends = self._sketch[max(best - 1, 0)][0], self._sketch[min(best + 1, len(values) - 1)][0]
         refined = minimise_scalar_bounded(lambda e: bound(e, self.delta(e)), *ends, steps=16)[1]
         # A few roundings at the scale of 1 happened above.

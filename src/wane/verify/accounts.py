@@ -33,7 +33,7 @@ TILTS = (0.0, *(2.0 ** (place / 2.0) for place in range(-6, 13)))
 COARSE, COARSEST = 0.015, 0.06
 """Spacing of the grid as a share of the deviation of one step's loss."""
 FEWEST_POINTS = 1 << 16
-JOINED = 0.0015
+JOINED = 0.0003
 """Cells are joined up to this share of the deviation of the sum."""
 TURNS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 """How much steeper tilts are tried for what lies beyond a window."""
