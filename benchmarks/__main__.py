@@ -44,7 +44,7 @@ def main() -> None:
         group = list(some)
         about = ", ".join(section.name for section in group)
         print(f"[{time.monotonic() - start:6.0f} s] {about}", flush=True)
-        failed += at_once(group, folder, asked.quick)
+        failed += beside_each_other(group, folder, asked.quick)
     not_ahead.write(folder)
     index.write(folder)
     print(f"[{time.monotonic() - start:6.0f} s] written to {folder}")
@@ -52,7 +52,7 @@ def main() -> None:
         raise SystemExit(f"failed: {', '.join(failed)}; their pages are as they were")
 
 
-def at_once(group: list[Section], folder: Path, quick: bool) -> list[str]:
+def beside_each_other(group: list[Section], folder: Path, quick: bool) -> list[str]:
     """Run sections in processes of their own, beside each other; return the names that failed."""
     spawn = multiprocessing.get_context("spawn")
     running = [spawn.Process(target=run, args=(section, folder, quick)) for section in group]

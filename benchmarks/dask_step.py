@@ -3,8 +3,8 @@
 python -m benchmarks.dask_step
 
 Both are measured in this one run, on 1M x 100 float32.  Bytes are those of the serialised messages
-that client, scheduler and workers write to each other, less what they write in as much time without
-steps.
+that client, scheduler and workers write to each other, less what they write in as much time
+at rest, before the steps: late messages of a step never count as rest.
 """
 
 import sys
@@ -23,6 +23,8 @@ from wane.learn import PrivateLogisticRegression
 
 RECORDS, COLUMNS, REPEATS = 10**6, 100, 15
 LIMIT = 2.0
+
+SETTLING = 0.3  # seconds until what a step leaves behind is sent, too
 
 Step = Callable[[], np.ndarray]
 
@@ -82,14 +84,17 @@ def bytes_for_each(step: Callable[[], object], repeats: int, client: Any) -> flo
     def written() -> int:
         return counted() + sum(client.run(counted).values())
 
+    start = time.perf_counter()
+    step()
+    window = SETTLING + repeats * (time.perf_counter() - start)
+    time.sleep(SETTLING)
+    resting = written()
+    time.sleep(window)
     before, start = written(), time.perf_counter()
     for _ in range(repeats):
         step()
-    time.sleep(0.3)  # until what the steps leave behind is sent, too
-    after, taken = written(), time.perf_counter() - start
-    time.sleep(taken)
-    idle = written() - after
-    return (after - before - idle) / repeats
+    time.sleep(max(SETTLING, start + window - time.perf_counter()))
+    return (written() - before - (before - resting)) / repeats
 
 
 def main() -> int:

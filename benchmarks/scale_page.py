@@ -128,7 +128,10 @@ def _megabytes(count: int | None) -> float | None:
 
 
 def extrapolated(rows: list[Row], to: int) -> list[Row]:
-    """Continue the line through the two largest sizes, for each mode; it is never let fall."""
+    """Continue the line through the two largest sizes, for each mode; it is never let fall.
+
+    No step is said to send less than any must.
+    """
     made: dict[str, Row] = {}
     for name, mode in scale.MODES.items():
         mine = sorted((r for r in rows if r["where"] == mode.words), key=lambda r: int(r["rows"]))
@@ -141,8 +144,10 @@ def extrapolated(rows: list[Row], to: int) -> list[Row]:
                 row[quantity] = high + share * max(high - low, 0.0)
         row |= {kept: second[kept] for kept in ("columns", "where", "workers")}
         row |= {"rows": to, "how": EXTRAPOLATED, "rounds": 0}
-        row["least_bytes_per_step"] = least_bytes(name, to)
-        if mode.dask:
+        if (least := least_bytes(name, to)) is not None:
+            row["least_bytes_per_step"] = least
+            sent = "bytes_on_the_wire_per_step"
+            row[sent] = max(row[sent], least)
             alone = made[mode.against]["seconds_per_step"]
             row["dask_over_one_process"] = row["seconds_per_step"] / alone
         made[name] = row
@@ -201,7 +206,7 @@ is counted when Dask has serialised it, heartbeats subtracted. Beside it the lea
 protocol would send, the parameters to each task and a sum from each part.
 
 Rows marked *extrapolated* were not run: they continue the straight line through the two largest
-sizes that were, or stay level where that line falls.
+sizes that were, or stay level where that line falls; bytes are at least the least.
 """
 
 

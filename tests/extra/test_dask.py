@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from dask.sizeof import sizeof
 from distributed import Client, LocalCluster
 from pyarrow import parquet
 
@@ -25,6 +26,7 @@ from wane.learn import (
     PrivateMultiOutputRegression,
     PrivateRidge,
 )
+from wane.run import LinearSums, links
 from wane.tables import ClassTarget, NumericColumn, Schema, read_table
 
 ROWS, COLUMNS = 3000, 4
@@ -110,6 +112,11 @@ def test_neither_workers_nor_timing_change_a_bit(here, data, monkeypatch):
     first = fit(model(), *split(*data))
     monkeypatch.setattr(wane_dask, "_homes", lambda client, n: sorted(client.nthreads())[:1] * n)
     np.testing.assert_array_equal(fit(model(), *split(*data)).coef_, first.coef_)
+
+
+def test_dask_knows_the_size_of_a_part(data):
+    """Or it would take parts for tiny, and move them between workers at each step."""
+    assert sizeof(LinearSums(*data, links.Logistic(), feature_norm=2.0)) >= data[0].nbytes
 
 
 def test_a_certificate_without_a_seed(here, data):

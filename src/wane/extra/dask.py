@@ -169,8 +169,10 @@ class _Kept:
                 parameters,
                 [rows for _, rows in mine],
                 pure=False,  # a key must not be made from the parameters
+                workers=[home],
+                allow_other_workers=True,
             )
-            for mine in shared.values()
+            for home, mine in shared.items()
         ]
         return (array for found in self.client.gather(tasks) for array in accepted(found))
 

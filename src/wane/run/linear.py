@@ -130,6 +130,10 @@ class LinearSums:
         """How many records there are."""
         return len(self._features)
 
+    def __sizeof__(self) -> int:
+        """With the records, or a scheduler would take this for tiny and move it about at will."""
+        return super().__sizeof__() + self._features.nbytes + self._targets.nbytes
+
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the parameters."""
