@@ -10,15 +10,13 @@ Peers run in environments of their own, made on first use.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import time
 from itertools import groupby
 from pathlib import Path
 
 from benchmarks import index, not_ahead
 from benchmarks.environments import prepare
-from benchmarks.report import write
-from benchmarks.suite import SECTIONS, Section
+from benchmarks.suite import SECTIONS, beside_each_other
 
 ROOT = Path(__file__).parent.parent
 
@@ -50,22 +48,6 @@ def main() -> None:
     print(f"[{time.monotonic() - start:6.0f} s] written to {folder}")
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}; their pages are as they were")
-
-
-def beside_each_other(group: list[Section], folder: Path, quick: bool) -> list[str]:
-    """Run sections in processes of their own, beside each other; return the names that failed."""
-    spawn = multiprocessing.get_context("spawn")
-    running = [spawn.Process(target=run, args=(section, folder, quick)) for section in group]
-    for process in running:
-        process.start()
-    for process in running:
-        process.join()
-    return [s.name for s, process in zip(group, running, strict=True) if process.exitcode]
-
-
-def run(section: Section, folder: Path, quick: bool) -> None:
-    command = f"python -m benchmarks {section.name}{' --quick' if quick else ''}"
-    write(section.run(quick), folder, command)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import multiprocessing
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 
-from benchmarks.report import Page
+from benchmarks.report import Page, write
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,22 @@ class Section:
         """Import late, so that one section can be run where another's needs are not installed."""
         page: Callable[[bool], Page] = import_module(f"benchmarks.{self.module}").page
         return page(quick)
+
+    def written(self, folder: Path, quick: bool) -> None:
+        """Run, and write its page into the folder."""
+        command = f"python -m benchmarks {self.name}{' --quick' if quick else ''}"
+        write(self.run(quick), folder, command)
+
+
+def beside_each_other(group: Sequence[Section], folder: Path, quick: bool) -> list[str]:
+    """Run sections in processes of their own, at the same time; return the names that failed."""
+    spawn = multiprocessing.get_context("spawn")
+    running = [spawn.Process(target=section.written, args=(folder, quick)) for section in group]
+    for process in running:
+        process.start()
+    for process in running:
+        process.join()
+    return [s.name for s, process in zip(group, running, strict=True) if process.exitcode]
 
 
 SECTIONS = (

@@ -3,6 +3,8 @@
 import csv
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,6 +131,14 @@ def test_every_section_has_its_module():
     assert len(set(names)) == len(names)
     for section in SECTIONS:
         assert importlib.util.find_spec(f"benchmarks.{section.module}"), section.module
+
+
+@pytest.mark.slow
+def test_the_command_runs_a_section(tmp_path):
+    """As it is typed: each section runs in a process of its own, which must find it."""
+    command = [sys.executable, "-m", "benchmarks", "--quick", "quoted", "--out", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    assert {"quoted.csv", "quoted.md", "not-ahead.md"} <= {p.name for p in tmp_path.iterdir()}
 
 
 def test_missing_files_are_named_and_not_passed_over(tmp_path):
