@@ -3,8 +3,8 @@
 python -m benchmarks.dask_step
 
 Both are measured in this one run, on 1M x 100 float32.  Bytes are those of the serialised messages
-that client, scheduler and workers write to each other, less what they write in as much time
-at rest, before the steps: late messages of a step never count as rest.
+that client, scheduler and workers write to each other, less what they write at rest, before
+the steps: late messages of a step never count as rest.
 """
 
 import sys
@@ -24,7 +24,8 @@ from wane.learn import PrivateLogisticRegression
 RECORDS, COLUMNS, REPEATS = 10**6, 100, 15
 LIMIT = 2.0
 
-SETTLING = 0.3  # seconds until what a step leaves behind is sent, too
+SETTLING, RESTING = 0.3, 2.0
+"""Seconds until what a step leaves behind is sent, too, and how long nothing is done."""
 
 Step = Callable[[], np.ndarray]
 
@@ -84,17 +85,16 @@ def bytes_for_each(step: Callable[[], object], repeats: int, client: Any) -> flo
     def written() -> int:
         return counted() + sum(client.run(counted).values())
 
-    start = time.perf_counter()
     step()
-    window = SETTLING + repeats * (time.perf_counter() - start)
     time.sleep(SETTLING)
     resting = written()
-    time.sleep(window)
+    time.sleep(RESTING)
     before, start = written(), time.perf_counter()
     for _ in range(repeats):
         step()
-    time.sleep(max(SETTLING, start + window - time.perf_counter()))
-    return (written() - before - (before - resting)) / repeats
+    time.sleep(SETTLING)
+    share = (time.perf_counter() - start) / RESTING
+    return (written() - before - share * (before - resting)) / repeats
 
 
 def main() -> int:

@@ -23,7 +23,7 @@ from benchmarks.report import Cell, Page, Table
 
 EPSILONS = (1.0, 4.0)
 SEEDS = range(3)
-CLIPS = (0.1, 0.3, 1.0)
+CLIPS = (0.3, 1.0)
 GRID = replace(OPACUS, script="peer_opacus_grid.py")
 
 
@@ -68,9 +68,9 @@ def first(data: Data, train: int, test: int) -> Data:
 
 def trials(quick: bool) -> tuple[Trial, ...]:
     """The data sets, cut to public sizes so that Opacus' grid takes minutes and not hours."""
-    small = Trial(german(), ((750, 100), (128, 30)), (3.0, 10.0, 30.0))
+    small = Trial(german(), ((750, 100),), (3.0, 10.0, 30.0))
     if quick:
-        return (replace(small, batches=small.batches[:1], rates=small.rates[-1:]),)
+        return (replace(small, rates=small.rates[-1:]),)
     return (
         Trial(first(fashion(), 10_000, 10_000), ((1000, 10), (1000, 40)), (30.0, 100.0), "ghost"),
         Trial(first(census(), 20_000, 20_000), ((512, 5), (512, 20)), (30.0, 100.0)),
@@ -163,7 +163,8 @@ they were left as they were when these were first fitted, and are not changed in
 below. wane runs with its default arguments but for the intercept: every set brings a constant
 column where it needs one, which Opacus' model uses too. Opacus runs each setting of a small grid,
 and the one that did best **on the test rows** is shown: no private user can do that. The grid's
-first version had fewer epochs, with which Opacus was up to three per cent worse. delta = 1e-5,
+first version had fewer epochs, with which Opacus was up to three per cent worse; what was never
+best (a clip of 0.1, small batches on the German credit data) was dropped from it. delta = 1e-5,
 zero-out for wane, add-or-remove for Opacus; accuracies in per cent, mean over three seeds.
 
 Fashion-MNIST and the census are cut to their first rows, as many as the table says, so that the

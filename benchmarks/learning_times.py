@@ -183,7 +183,7 @@ def plateau(quick: bool) -> list[list[Cell]]:
             gradient_bound=run.objective.gradient_bound,
         )
         found = []
-        for seed in range(2 if quick else 5):
+        for seed in range(2 if quick else 3):
             w = descend(run, sums, generator=SameEnding(seed, run.steps))
             found.append(np.mean((data.test_features @ w > 0) == data.test_labels))
         every = composition_of(run).epsilon(DELTA)

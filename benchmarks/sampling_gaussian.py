@@ -25,7 +25,8 @@ from wane.sampling.distance import plan_sampling
 
 CASES = tuple(instance for instance in INSTANCES if instance.order == 2.0)
 QUICK_CASES = (Instance(10, 4.0, 2.0, 0.1),)
-CHAINS = 100
+CHAINS, FEW = 100, 10
+"""How many run; few in many dimensions, where one step takes long."""
 CERTIFIED = (
     "dimension",
     "kappa",
@@ -91,11 +92,15 @@ class Planned:
         known = gaussian(self.case)
         return np.repeat(known.curvatures, known.counts)
 
+    @property
+    def chains(self) -> int:
+        return CHAINS if self.case.dimension < 1000 else FEW
+
     def works(self) -> dict[str, Callable[[], object]]:
         chain, _ = self.plan
         potential = GaussianPotential(self.curvatures, np.zeros(self.case.dimension))
         rng = np.random.default_rng(0)
-        shape = (CHAINS, self.case.dimension)
+        shape = (self.chains, self.case.dimension)
 
         def plain() -> object:
             start = np.sqrt(chain.start.variance) * rng.standard_normal(shape)
@@ -103,7 +108,7 @@ class Planned:
             return [None for _ in path]
 
         return {
-            "wane": lambda: simulate(chain, potential, generator=rng, chains=CHAINS),
+            "wane": lambda: simulate(chain, potential, generator=rng, chains=self.chains),
             "numpy": plain,
         }
 
@@ -116,7 +121,7 @@ class Planned:
             "potential": "gaussian.npz",
             "step_size": chain.step_size,
             "steps": chain.steps,
-            "chains": CHAINS,
+            "chains": self.chains,
             "start_variance": chain.start.variance,
             "seed": 0,
         }
@@ -155,7 +160,7 @@ def certified(case: Instance, rounds: int) -> list[Cell]:
         chain.steps / needed,
         planned.reached,
         planning,
-        CHAINS,
+        planned.chains,
         rounds,
         wane.median,
         wane.low,

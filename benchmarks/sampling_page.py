@@ -60,7 +60,8 @@ given order is certified to be at most the distance, in both directions, for **e
 these constants and a constant Laplacian. *Needed* are the fewest steps after which it is so for
 this one target, at the best step size, by the exact law of the chain, which shares no code with
 the certificate; *reached* is the exact divergence of the planned chain. The planned chain then runs
-in wane, as plain NumPy, and as BlackJAX' SGLD: same steps, same gradients, 100 chains. Neither of
+in wane, as plain NumPy, and as BlackJAX' SGLD: same steps, same gradients, 100 chains, or 10
+where there are 1000 dimensions. Neither of
 the peers says how many steps are enough.
 
 **Effective draws.** A logistic posterior of synthetic, hence public, rows. Every sampler evaluates

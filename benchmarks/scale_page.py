@@ -223,9 +223,7 @@ def page(quick: bool) -> Page:
             Prepared.of(mode, table, 1000, client)()  # so that workers have imported everything
         for rows in sizes:
             scale.write(table, rows)
-            found += measured(
-                table, rows, min(rounds, 2) if rows >= LARGE else rounds, not quick, client
-            )
+            found += measured(table, rows, 1 if rows >= LARGE else rounds, not quick, client)
         table.unlink()
         shape = (20_000, 20) if quick else (dask_step.RECORDS, dask_step.COLUMNS)
         wide = [wide_step(*shape, 2 if quick else 9, client)]

@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -52,6 +53,14 @@ def test_each_direction_has_its_own_account(mu, rate, other):
         assert added * (1 - 1e-3) <= without.delta(epsilon) <= added * 1.003
         larger = max(with_record.delta(epsilon), without.delta(epsilon))
         assert NumericalDP(tuple(recipe)).delta(epsilon) == larger
+
+
+@pytest.mark.parametrize(("mu", "rate"), [(1.0, 0.25), (0.01, 0.9)])
+def test_what_batches_of_fixed_size_do_not_move_is_counted_in_full(mu, rate):
+    made = _dots(SampledGaussianStep(mu, rate, Pair.FIXED_SIZE), 1e-3, False)
+    exact = (1 - mpmath.mpf(rate)) * mpmath.erf(mpmath.mpf(mu) / mpmath.sqrt(8))
+    assert made.places[-1] == 0
+    assert exact < made.masses[-1] < exact * (1 + 2e-12)
 
 
 def test_symmetric_steps_have_one_account():

@@ -273,6 +273,27 @@ def test_error_rates_from_a_profile(type_i, mu):
     assert GaussianDP(mu).type_ii(type_i) == pytest.approx(exact)
 
 
+def test_the_sketch_of_a_profile():
+    made = WithFailure(GaussianDP(1.0), 0.0)
+    epsilons = [0.0, *(2.0**power for power in range(-10, 14))]
+    assert made._sketch == tuple((epsilon, made.delta(epsilon)) for epsilon in epsilons)
+
+
+def test_a_profile_is_not_searched_where_it_tells_nothing(monkeypatch):
+    """A delta of a large account may take a second; the mean loss of this one is 600."""
+    asked, delta = [], RenyiDP.delta
+
+    def counted(self, epsilon):
+        asked.append(epsilon)
+        return delta(self, epsilon)
+
+    monkeypatch.setattr(RenyiDP, "delta", counted)
+    made = RenyiDP.zcdp(600.0)
+    assert made.type_ii(0.1) == 0.0
+    assert asked == [8192.0, 4096.0, 2048.0, 1024.0, 512.0]
+    assert {known for _, known in made._sketch[:-4]} == {1.0}
+
+
 def test_failures():
     made = WithFailure(GaussianDP(1.0), 1e-3)
     assert made.delta(1.0) >= GaussianDP(1.0).delta(1.0) + 1e-3
@@ -381,6 +402,7 @@ def test_far_below_the_truncation_divergences_take_over():
     made = sampled(0.5, 0.01, Pair.ADD_OR_REMOVE, 1)
     assert made.delta(60.0) < 1e-60
     assert made.epsilon(1e-60) < 60.0
+    assert made._floor == 1e6 * max(account.infinite for account in made._accounts)
 
 
 @pytest.mark.parametrize(("mu", "count"), [(0.05, 400), (0.005, 40_000), (1.0, 1)])

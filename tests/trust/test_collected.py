@@ -12,7 +12,9 @@ pytest.importorskip("flint")
 
 from runs import RIDGE_RUN
 from trust.collected import (
+    LATE,
     NOT_VERIFIED,
+    ON_PURPOSE,
     REFUSED,
     VERIFIED,
     TakesLong,
@@ -57,6 +59,16 @@ def test_a_wrong_fingerprint(monkeypatch):
     monkeypatch.setattr("wane.report.document.configuration_hash", lambda *given: "0" * 64)
     certificate_document(certify(RIDGE_RUN), delta=1e-6)
 """
+UNPROVEN = """
+from runs import RIDGE_RUN
+from wane.certify import JointCertificate, SideRelease, certify
+from wane.guarantees import RenyiDP
+from wane.report import certificate_document
+
+def test_a_side_release_of_another_kind():
+    side = SideRelease("a bound", RenyiDP.zcdp(0.1), "a page", RIDGE_RUN.adjacency)
+    certificate_document(JointCertificate((side, certify(RIDGE_RUN))), delta=1e-5)
+"""
 
 
 def session(folder, how, **files):
@@ -91,6 +103,12 @@ def test_what_tests_make_is_verified_and_what_is_false_fails_the_session(tmp_pat
     assert Path(refused.removeprefix("refused: ").partition(",")[0]).exists()
 
 
+def test_what_is_not_proven_fails_the_session(tmp_path):
+    done = session(tmp_path, (), unproven=UNPROVEN)
+    assert "trust: 1 certificate documents not verified" in done.stdout.splitlines()
+    assert done.returncode == 1
+
+
 def test_nothing_is_left_where_all_is_verified(tmp_path):
     done = session(tmp_path, (), genuine=GENUINE)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -104,13 +122,13 @@ def test_verdicts_have_reasons():
     lowered = verdict(sealed(document | {"zcdp": 0.999 * document["zcdp"]}), "me")
     assert lowered.outcome == REFUSED and list(lowered.why) == ["too small"]
     late = verdict(document, "me", seconds=1e-6)
-    assert late.outcome == NOT_VERIFIED and list(late.why) == [
-        "verifying takes more than 1e-06 seconds"
-    ]
+    assert late.outcome == LATE and list(late.why) == ["verifying takes more than 1e-06 seconds"]
     side = SideRelease("a bound", RenyiDP.zcdp(0.1), "a page", RIDGE_RUN.adjacency)
     parts = JointCertificate((side, certify(RIDGE_RUN)))
-    beyond = verdict(certificate_document(parts, delta=1e-5), "me")
+    unknown = certificate_document(parts, delta=1e-5)
+    beyond = verdict(unknown, "me")
     assert beyond.outcome == NOT_VERIFIED and "releases" in next(iter(beyond.why))
+    assert verdict(unknown, "here.py::test_verdicts_have_reasons").outcome == ON_PURPOSE
 
 
 def test_what_takes_long_is_stopped():

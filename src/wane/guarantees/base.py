@@ -68,6 +68,8 @@ class Guarantee(ABC):
             return -max(steep, math.exp(-epsilon) * (kept - type_i), 0.0)
 
         values = [bound(epsilon, delta) for epsilon, delta in self._sketch]
+        if not any(values):  # an epsilon between two that tell nothing tells next to nothing
+            return 0.0
         best = min(range(len(values)), key=values.__getitem__)
         ends = self._sketch[max(best - 1, 0)][0], self._sketch[min(best + 1, len(values) - 1)][0]
         refined = minimise_scalar_bounded(lambda e: bound(e, self.delta(e)), *ends, steps=16)[1]
@@ -77,8 +79,12 @@ class Guarantee(ABC):
     @cached_property
     def _sketch(self) -> tuple[tuple[float, float], ...]:
         """The profile at zero and at powers of two from 1/1024 to 8192."""
-        epsilons = (0.0, *(2.0**power for power in range(-10, 14)))
-        return tuple((epsilon, self.delta(epsilon)) for epsilon in epsilons)
+        made: list[tuple[float, float]] = []
+        delta = 0.0
+        for epsilon in (*(2.0**power for power in range(13, -11, -1)), 0.0):
+            delta = self.delta(epsilon) if delta < 1.0 else 1.0  # it never falls towards zero
+            made.append((epsilon, delta))
+        return tuple(reversed(made))
 
     def true_positive_rate(self, false_positive_rate: float) -> float:
         """An upper bound on the attacker's power at this false positive rate."""

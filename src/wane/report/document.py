@@ -16,6 +16,7 @@ from wane.certify import Certificate, JointCertificate, SideRelease, composition
 from wane.certify.certificate import gaussian_mu_of, zcdp_of
 from wane.describe.fields import run_to_fields
 from wane.errors import InvalidDescription, NoTheoremApplies
+from wane.guarantees import WithFailure
 from wane.report import wording
 from wane.report.fields import certificate_fields, json_number
 from wane.report.wording import ExactNoise, NoiseSource
@@ -237,11 +238,13 @@ def _side_fields(part: SideRelease) -> dict[str, Any]:
 
 def _level(part: SideRelease) -> dict[str, float] | None:
     """A side release's Gaussian parameter and how likely it fails; None if it is not so."""
-    inner = getattr(part.guarantee, "inner", part.guarantee)
-    mu = gaussian_mu_of(inner)
+    guarantee, failure = part.guarantee, 0.0
+    if isinstance(part.guarantee, WithFailure):
+        guarantee, failure = part.guarantee.inner, part.guarantee.probability
+    mu = gaussian_mu_of(guarantee)
     if mu is None or math.isinf(mu):
         return None
-    return {"mu": mu, "failure": float(getattr(part.guarantee, "probability", 0.0))}
+    return {"mu": mu, "failure": failure}
 
 
 def _versions() -> dict[str, str]:

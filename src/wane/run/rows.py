@@ -52,14 +52,30 @@ def window(features: NDArray[Any], blank: Mask | None, rows: int, outputs: int) 
     return CompiledRows(features, kernels) if outputs == 1 else CompiledPairs(features, kernels)
 
 
-class CopiedRows:
+class _Blocks:
+    """Blocks of rows, taken anew only when others are asked for: listed rows are copied."""
+
+    def __init__(self, features: NDArray[Any]) -> None:
+        self._features = features
+        self._part: Rows | None = None
+        self._block = features[:0]
+
+    def _read(self, part: Rows) -> NDArray[Any]:
+        if part is not self._part:
+            self._part, self._block = part, self._taken(part)
+        return self._block
+
+    def _taken(self, part: Rows) -> NDArray[Any]:
+        return self._features[part]
+
+
+class CopiedRows(_Blocks):
     """Blocks in double precision: in place if they can be, else copied."""
 
     def __init__(self, features: NDArray[Any], blank: Mask | None, rows: int) -> None:
-        self._features, self._blank = features, blank
+        super().__init__(features)
+        self._blank = blank
         self._room = np.empty((rows, features.shape[1]))
-        self._part: Rows | None = None
-        self._block = self._room
 
     def times(self, part: Rows, weights: Array) -> Array:
         """Return the products of these rows with the weights."""
@@ -69,13 +85,7 @@ class CopiedRows:
         """Return the sum of these rows, each times its residual."""
         return np.asarray(self._read(part).T @ residuals)
 
-    def _read(self, part: Rows) -> Array:
-        """The same rows twice in a row are read once."""
-        if part is not self._part:
-            self._part, self._block = part, self._copied(part)
-        return self._block
-
-    def _copied(self, part: Rows) -> Array:
+    def _taken(self, part: Rows) -> Array:
         given = self._features[part]
         blank = None if self._blank is None else self._blank[part]
         spoiled = blank is not None and blank.any()
@@ -98,15 +108,16 @@ class Kernels:
     pair_gathered: Callable[[NDArray[Any], Array, Array, Array], None]
 
 
-class CompiledRows:
+class CompiledRows(_Blocks):
     """Blocks in single precision, widened as they are read, for one output."""
 
     def __init__(self, features: NDArray[Any], kernels: Kernels) -> None:
-        self._features, self._kernels = features, kernels
+        super().__init__(features)
+        self._kernels = kernels
 
     def times(self, part: Rows, weights: Array) -> Array:
         """Return the products of these rows with the weights."""
-        block = self._features[part]
+        block = self._read(part)
         made = np.empty(len(block))
         self._kernels.times(block, weights, made)
         return made
@@ -114,20 +125,21 @@ class CompiledRows:
     def gathered(self, part: Rows, residuals: Array) -> Array:
         """Return the sum of these rows, each times its residual."""
         made = np.zeros(self._features.shape[1])
-        self._kernels.gathered(self._features[part], residuals, made)
+        self._kernels.gathered(self._read(part), residuals, made)
         return made
 
 
-class CompiledPairs:
+class CompiledPairs(_Blocks):
     """The same for several outputs: four rows and two outputs at a time, padded with zeros."""
 
     def __init__(self, features: NDArray[Any], kernels: Kernels) -> None:
-        self._features, self._kernels = features, kernels
+        super().__init__(features)
+        self._kernels = kernels
         self._room = np.empty((TOGETHER, features.shape[1]))
 
     def times(self, part: Rows, weights: Array) -> Array:
         """Return the products of these rows with the weights."""
-        block = self._features[part]
+        block = self._read(part)
         columns, outputs = weights.shape
         flipped = np.zeros((_up_to(2, outputs), columns))
         flipped[:outputs] = weights.T
@@ -141,7 +153,7 @@ class CompiledPairs:
         padded = np.zeros((_up_to(TOGETHER, count), _up_to(2, outputs)))
         padded[:count, :outputs] = residuals
         made = np.zeros((padded.shape[1], self._features.shape[1]))
-        self._kernels.pair_gathered(self._features[part], padded, self._room, made)
+        self._kernels.pair_gathered(self._read(part), padded, self._room, made)
         return made[:outputs].T
 
 

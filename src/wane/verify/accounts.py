@@ -44,11 +44,24 @@ LEAST = 1e-150
 
 
 @dataclass(frozen=True)
+class Single:
+    """One step, which needs no grid."""
+
+    step: Losses
+    direction: Direction
+
+    def delta(self, epsilon: float) -> float:
+        """An upper bound on delta."""
+        return exceeding(self.step, self.direction, epsilon)
+
+    rough = delta
+
+
+@dataclass(frozen=True)
 class Account:
-    """Counted grids of one spacing; a single step is known exactly, too."""
+    """Counted grids of one spacing."""
 
     parts: tuple[tuple[Grid, int], ...]
-    alone: tuple[Losses, Direction] | None = None
     _moments: dict[float, float] = field(default_factory=dict, compare=False, repr=False)
     _known: dict[float, _Tilted] = field(default_factory=dict, compare=False, repr=False)
 
@@ -97,8 +110,6 @@ class Account:
 
     def delta(self, epsilon: float) -> float:
         """An upper bound on delta."""
-        if self.alone is not None:
-            return exceeding(*self.alone, epsilon)
         if epsilon > self.largest:
             return min(self.lost, 1.0)
         theta = self.saddle(epsilon)
@@ -280,7 +291,7 @@ class Sampled(Bound):
     step are mixtures, with the same weights, of a Gaussian step's laws and of one that both share.
     """
 
-    accounts: tuple[Account, ...]
+    accounts: tuple[Account | Single, ...]
     failure: float = 0.0
     used: arb = field(default_factory=lambda: arb(1))
     shown: Mixture | None = None
@@ -312,9 +323,12 @@ class Workshop:
         self, steps: Counted, directions: tuple[Direction, ...], failure: float = 0.0
     ) -> Sampled:
         """Compose the steps, in each direction by itself."""
-        return Sampled(tuple(self._account(steps, way) for way in directions), failure)
+        single = [count for _, count in steps] == [1]
+        made = (_single(steps, w) if single else self.account(steps, w) for w in directions)
+        return Sampled(tuple(made), failure)
 
-    def _account(self, steps: Counted, direction: Direction) -> Account:
+    def account(self, steps: Counted, direction: Direction) -> Account:
+        """Compose the steps on grids."""
         extents = [step.extent(direction) for step, _ in steps]
         whole = math.sqrt(sum(n * e.deviation**2 for e, (_, n) in zip(extents, steps, strict=True)))
         spacing = _spacing(steps, extents, whole)
@@ -326,17 +340,26 @@ class Workshop:
             if key not in self.known:
                 self.known[key] = on_grid(*key)
             grids.append((self.known[key], count))
-        ((first, count), *others) = steps
-        alone = (first, direction) if count == 1 and not others else None
-        return Account(tuple(grids), alone)
+        return Account(tuple(grids))
+
+
+def _single(steps: Counted, direction: Direction) -> Single:
+    ((step, _),) = steps
+    extent = step.extent(direction)
+    _check_size([extent], extent.deviation)
+    return Single(step, direction)
+
+
+def _check_size(extents: list[Extent], whole: float) -> None:
+    if not (whole > 1e-100 and all(math.isfinite(e.largest - e.least) for e in extents)):
+        raise TooLarge("steps whose losses are too small or too large")
 
 
 def _spacing(steps: Counted, extents: list[Extent], whole: float) -> float:
     """Fine against the losses of the steps that matter, and against the whole."""
     variances = [n * e.deviation**2 for e, (_, n) in zip(extents, steps, strict=True)]
+    _check_size(extents, whole)
     widest = max(e.largest - e.least for e in extents)
-    if not (whole > 1e-100 and math.isfinite(widest)):
-        raise TooLarge("steps whose losses are too small or too large for a grid")
     # of a kind of steps that adds little to the sum, a coarse grid adds little
     fine = min(
         e.deviation * math.sqrt(whole * whole / (len(steps) * v))
