@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate
 
+from wane.numerics import composed_losses
 from wane.numerics.composed_losses import ComposedLosses
 from wane.numerics.loss_dots import (
     FixedSizeLoss,
@@ -395,3 +396,27 @@ def test_between_the_optimistic_and_the_pessimistic_bound_of_dp_accounting(
         ours = max(account.epsilon(delta) for account in accounts)
         assert below.get_epsilon_for_delta(delta) <= ours
         assert ours <= above.get_epsilon_for_delta(delta) * (1 + 1e-3) + 1e-4
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1e-9, 0.3, 7.0, 400.0])
+@pytest.mark.parametrize("step", [GaussianLoss(1.0), SampledLoss(1.5, 1e-3, False)])
+def test_log_moments_against_many_digits(step: Step, tilt: float) -> None:
+    """Accounts charge 4e-15 for each step, and add them up."""
+    dots = connect_dots(step, 1e-3)
+    exponents = tilt * 1e-3 * dots.places
+    terms = zip(dots.masses.tolist(), exponents.tolist(), strict=True)
+    exact = mp.log(mp.fsum(mass * mp.exp(x) for mass, x in terms))
+    assert abs(dots.log_moment(tilt, 1e-3) - exact) <= 2e-15 * (1 + abs(exact))
+
+
+@pytest.mark.parametrize("count", [3, 300, 10**6])
+def test_faint_coefficients_are_left_out_within_the_noise(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account = account_of(SampledLoss(0.7, 0.02, False), count)
+    _, length = account._window(1.0)
+    bins, noise = account._convolved(1.0, length)
+    monkeypatch.setattr(composed_losses, "_FAINT", -math.inf)
+    every, least = account._convolved(1.0, length)
+    assert np.linalg.norm(bins - every) <= noise
+    assert least <= noise <= least * (1 + 1e-9)

@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache
 
 from wane.certify.analyse import certify
 from wane.certify.certificate import Certificate, gaussian_mu_of
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import GaussianDP
+from wane.numerics.roots import first_at_most
 
 MOST_STEPS = 10**12
 """A run that meets its target here meets it for ever, for all that anyone will notice."""
@@ -19,7 +21,10 @@ MOST_STEPS = 10**12
 
 SEARCH_WIDTH = 1e-6
 """How closely a noise that has no formula is searched for, relatively."""
-LARGEST_LOG_FACTOR = 40.0
+LARGEST_FACTOR = 1e17
+"""How far noise may be scaled, either way."""
+HOPELESS = 1e3
+"""So many times the mu that is asked for, nobody needs to know how many."""
 
 
 class Over(Enum):
@@ -91,13 +96,19 @@ class _Target:
     def met_by(self, certificate: Certificate) -> bool:
         return certificate.epsilon(self.delta) <= self.epsilon
 
+    def mu_of(self, epsilon: float) -> float:
+        """The mu of a Gaussian guarantee with this epsilon at the target's delta."""
+        if math.isinf(epsilon):
+            return math.inf
+        return GaussianDP.from_target(epsilon=epsilon, delta=self.delta).mu
+
     def __str__(self) -> str:
         return f"epsilon={self.epsilon:g} at delta={self.delta:g}"
 
 
 def _least_noise(run: NoisyDescent, target: _Target) -> Calibrated:
     start = certify(run)
-    if math.isinf(start.epsilon(target.delta)) and not (run.gradient_noise_stds > 0).all():
+    if not (run.gradient_noise_stds > 0).all() and math.isinf(start.epsilon(target.delta)):
         raise Unreachable(
             "The noise is zero somewhere, so scaling it cannot reach the target; "
             "start from any noise > 0."
@@ -117,39 +128,38 @@ def _gaussian_factor(start: Certificate, target: _Target) -> float | None:
     least = min((mu for mu in mus if mu is not None), default=None)
     if None in mus or least is None or not 0.0 < least < math.inf:
         return None
-    return least / GaussianDP.from_target(epsilon=target.epsilon, delta=target.delta).mu
+    return least / target.mu_of(target.epsilon)
 
 
 def _searched_factor(run: NoisyDescent, target: _Target) -> float:
-    """Secant steps on logarithms inside a bracket, kept honest by bisection; the private end."""
+    """By the mu that each answer amounts to at delta, which falls about as the noise grows."""
+    goal = target.mu_of(target.epsilon)
+    if math.isinf(goal):  # delta is 1: anything will do
+        return 1.0 / LARGEST_FACTOR
 
-    def excess(log_factor: float) -> float:
-        found = certify(run.noise_scaled(math.exp(log_factor))).epsilon(target.delta)
-        return math.log(max(found, 1e-300)) - math.log(max(target.epsilon, 1e-300))
+    @cache
+    def mu(factor: float) -> float:
+        found = target.mu_of(certify(run.noise_scaled(factor)).epsilon(target.delta))
+        return min(found, HOPELESS * goal)  # finite, so that a chord can be drawn
 
-    low = high = 0.0
-    low_value = high_value = excess(0.0)
-    while high_value > 0.0:
-        low, low_value, high = high, high_value, high + 1.0
-        high_value = excess(high)
-        if high > LARGEST_LOG_FACTOR:
+    low = high = 1.0
+    stride = 1.0 + 4.0 * SEARCH_WIDTH
+    while mu(high) > goal:
+        stride = _stride(stride, mu(high) / goal)
+        low, high = high, high * stride
+        if high > LARGEST_FACTOR:
             raise Unreachable(f"No amount of noise reaches {target}.")
-    while low_value <= 0.0 and low > -LARGEST_LOG_FACTOR:
-        high, high_value, low = low, low_value, low - 1.0
-        low_value = excess(low)
-    while high - low > SEARCH_WIDTH:
-        slope = (high_value - low_value) / (high - low)
-        guess = low - low_value / slope if math.isfinite(slope) and slope < 0.0 else low
-        # aim a little to the private side, so that the bracket closes from both ends
-        guess += 0.2 * SEARCH_WIDTH
-        margin = 0.02 * (high - low)
-        middle = min(max(guess, low + margin), high - margin)
-        value = excess(middle)
-        if value > 0.0:
-            low, low_value = middle, value
-        else:
-            high, high_value = middle, value
-    return math.exp(high)
+    while mu(low) <= goal:
+        stride = _stride(stride, goal / mu(low))
+        low, high = low / stride, low
+        if low < 1.0 / LARGEST_FACTOR:
+            return high
+    return first_at_most(mu, goal, low, high, relative=SEARCH_WIDTH)
+
+
+def _stride(last: float, missing: float) -> float:
+    """A little beyond where the goal should be, and longer than the last one, which fell short."""
+    return min(max(1.05 * missing, last**2), math.e)
 
 
 def _most_steps(run: NoisyDescent, target: _Target) -> Calibrated:

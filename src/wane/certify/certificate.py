@@ -46,7 +46,7 @@ class Certificate:
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest certified epsilon at `delta`, never rounded down."""
-        return epsilon_of(self.best(delta).guarantee, delta)
+        return min(epsilon_of(v.guarantee, delta) for v in self._required)
 
     def delta(self, epsilon: float) -> float:
         """Return the smallest certified delta at `epsilon`, never rounded down."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ _GOOD_SHARE = 1e-5  # a view serves an epsilon if at most this share of its answ
 _RUNG = 1.1  # tilts are powers of this, so that close questions share a view
 _LONGEST = 1 << 22
 _COMFORTABLE = 1 << 21
+_FAINT = -100.0  # logarithm of a coefficient that is not worth computing
 _KEPT = 1 << 24  # bins of all views kept at a time
 
 
@@ -63,12 +65,20 @@ class View:
         if above < 1:
             return 1.0, 1.0
         first = min(above, self.bins.size)
-        losses = (self.start + np.arange(first, self.bins.size)) * self.interval
-        unweighted = np.exp(np.minimum(self.log_moment - self.tilt * losses, 700.0))
-        kernel = unweighted * -np.expm1(np.minimum(epsilon - losses, 0.0))
+        kernel = self._unweighted[first:] * -np.expm1(
+            np.minimum(epsilon - self._losses(first), 0.0)
+        )
         tail = math.exp(min(self.log_tail, self.log_moment - self.tilt * epsilon, 0.0))
         doubt = self.noise * math.sqrt(float(np.sum(kernel**2))) + tail
         return float(np.sum(kernel * self.bins[first:])) + doubt, doubt
+
+    @cached_property
+    def _unweighted(self) -> Array:
+        """What takes the tilt back from each bin; most of the work of an answer, so it is kept."""
+        return np.exp(np.minimum(self.log_moment - self.tilt * self._losses(0), 700.0))
+
+    def _losses(self, first: int) -> Array:
+        return (self.start + np.arange(first, self.bins.size)) * self.interval
 
 
 class ComposedLosses:
@@ -182,9 +192,13 @@ class ComposedLosses:
             log_size = np.log(size)
             log_bound += count * log_size
             relative += count * (rounding / size + 8.0 * _UNIT * (1.0 + np.abs(log_size)))
-            product *= factor**count
-        # |prod (f + e)^n - prod f^n| is at most prod (|f| + |e|)^n times this.
+            heard = log_bound > _FAINT
+            product[heard] *= factor[heard] ** count
+            product[~heard] = 0.0
+        # |prod (f + e)^n - prod f^n| is at most prod (|f| + |e|)^n times this; that is also what
+        # leaving a faint one out can do.
         share = np.where(relative < 1.0, np.expm1(np.minimum(relative, 1.0)), 2.0)
+        share[log_bound <= _FAINT] = 2.0
         errors = np.exp(np.minimum(log_bound, 700.0)) * (share + rounding)
         # Parseval; every frequency but the first and the last stands for two.
         return fft.irfft(product, length), math.sqrt(2.0 * float(np.sum(errors**2)) / length)

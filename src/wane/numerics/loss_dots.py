@@ -48,7 +48,9 @@ class LossDots:
 
     def log_moment(self, tilt: float, interval: float) -> float:
         """Logarithm of E[e^(tilt L)] over the finite losses."""
-        return float(special.logsumexp(tilt * interval * self.places, b=self.masses))
+        exponents = tilt * interval * self.places
+        top = float(exponents.max())
+        return top + math.log(float(np.sum(self.masses * np.exp(exponents - top))))
 
     def tilted(self, tilt: float, interval: float) -> tuple[Array, float]:
         """The masses weighted by e^(tilt L) and normalised, with the logarithm of their sum."""
