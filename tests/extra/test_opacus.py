@@ -41,6 +41,7 @@ from wane.extra.opacus import (  # noqa: E402
 )
 from wane.extra.torch import CyclicLoader  # noqa: E402
 from wane.guarantees import GaussianDP  # noqa: E402
+from wane.report import certificate_document  # noqa: E402
 from wane.run import release_grid  # noqa: E402
 from wane.theory.facts import log_step_lipschitz  # noqa: E402
 
@@ -176,6 +177,8 @@ def test_a_release_is_on_the_public_grid_and_the_last_that_is_certified(bias):
         steps = new.detach().double().numpy() / grid
         assert np.array_equal(steps, np.rint(steps)), "of single precision, and on the grid"
         assert 0.0 < float((new.detach() - old).abs().max()) <= grid / 2
+    verifier = pytest.importorskip("wane.verify", reason="needs flint; install wane[verify]")
+    assert verifier.verify(certificate_document(found, delta=DELTA)).verified
     training.epochs(1)
     assert training.falls_back("after the release") >= found.epsilon(DELTA)
     with pytest.raises(InvalidDescription, match="after the release"):

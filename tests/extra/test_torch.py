@@ -24,6 +24,7 @@ from wane.extra.torch import (  # noqa: E402
     release,
 )
 from wane.learn.void import VoidCertificate  # noqa: E402
+from wane.report import certificate_document  # noqa: E402
 from wane.run import (  # noqa: E402
     LinearSums,
     descend,
@@ -323,9 +324,19 @@ def test_shuffling_is_not_an_option():
 
 
 @pytest.mark.slow
-def test_the_documented_example_runs(capsys):
+def test_the_documented_example_runs_and_its_certificate_is_verified(capsys, monkeypatch):
     pytest.importorskip("sklearn", reason="needs scikit-learn; install wane[learn]")
+    released = []
+
+    def kept(optimizer):
+        released.append(release(optimizer))
+        return released[-1]
+
+    monkeypatch.setattr("wane.extra.torch.release", kept)
     runpy.run_path(str(ROOT / "examples" / "torch_last_layer.py"), run_name="__main__")
     said = dict(re.findall(r"(epsilon|by composition|accuracy) ([0-9.]+)", capsys.readouterr().out))
     assert float(said["epsilon"]) <= 2.0 < float(said["by composition"])
     assert float(said["accuracy"]) > 0.5  # a tenth by chance; the noise is not seeded
+    verifier = pytest.importorskip("wane.verify", reason="needs flint; install wane[verify]")
+    (certificate,) = released
+    assert verifier.verify(certificate_document(certificate, delta=DELTA)).verified
