@@ -13,7 +13,7 @@ from wane.certify.certificate import (
 )
 from wane.describe import Adjacency, check
 from wane.errors import InvalidDescription
-from wane.guarantees import Guarantee
+from wane.guarantees import Guarantee, WithFailure
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,15 @@ class SideRelease:
     guarantee: Guarantee
     source: str
     adjacency: Adjacency
+
+    @property
+    def gaussian_level(self) -> tuple[float, float] | None:
+        """Its mu, and the probability that it fails; None if it is not Gaussian."""
+        inner, failure = self.guarantee, 0.0
+        if isinstance(self.guarantee, WithFailure):
+            inner, failure = self.guarantee.inner, self.guarantee.probability
+        mu = gaussian_mu_of(inner)
+        return None if mu is None else (mu, failure)
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,8 @@ class View:
         return np.exp(np.minimum(self.log_moment - self.tilt * self._losses(0), 700.0))
 
     def _losses(self, first: int) -> Array:
-        return (self.start + np.arange(first, self.bins.size)) * self.interval
+        places = np.arange(self.start + first, self.start + self.bins.size)
+        return np.asarray(places * self.interval, dtype=np.float64)
 
 
 class ComposedLosses:

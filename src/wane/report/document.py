@@ -16,7 +16,6 @@ from wane.certify import Certificate, JointCertificate, SideRelease, composition
 from wane.certify.certificate import gaussian_mu_of, zcdp_of
 from wane.describe.fields import run_to_fields
 from wane.errors import InvalidDescription, NoTheoremApplies
-from wane.guarantees import WithFailure
 from wane.report import wording
 from wane.report.fields import certificate_fields, json_number
 from wane.report.wording import ExactNoise, NoiseSource
@@ -238,12 +237,9 @@ def _side_fields(part: SideRelease) -> dict[str, Any]:
 
 def _level(part: SideRelease) -> dict[str, float] | None:
     """A side release's Gaussian parameter and how likely it fails; None if it is not so."""
-    guarantee, failure = part.guarantee, 0.0
-    if isinstance(part.guarantee, WithFailure):
-        guarantee, failure = part.guarantee.inner, part.guarantee.probability
-    mu = gaussian_mu_of(guarantee)
-    if mu is None or math.isinf(mu):
+    if part.gaussian_level is None or math.isinf(part.gaussian_level[0]):
         return None
+    mu, failure = part.gaussian_level
     return {"mu": mu, "failure": failure}
 
 
