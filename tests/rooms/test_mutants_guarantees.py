@@ -485,3 +485,10 @@ def test_one_step_that_cannot_be_exported_stops_the_export():
 def test_the_largest_delta_needs_no_epsilon():
     mixture = GaussianMixture((0.5, 1.0), (0.5, 0.5))
     assert mixture.epsilon(mixture.delta(0.0)) == 0.0
+
+
+def test_errors_too_small_to_be_told_are_zero_and_no_power_exceeds_one():
+    for rho in (30.0, 33.0, 100.0, 1e6):
+        made = RenyiDP.zcdp(rho)
+        assert made.type_ii(0.1) == 0.0
+        assert made.true_positive_rate(0.1) == 1.0
