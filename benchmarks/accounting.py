@@ -374,7 +374,7 @@ def plot(results: Results, task: str) -> Plot:
                     label=label,
                 )
         axes.set(xscale="log", yscale="log", xlabel="steps", ylabel=f"seconds to {task}")
-        axes.legend(fontsize=7)
+        axes.figure.legend(loc="outside upper center", ncols=4, fontsize=7)  # lines go everywhere
 
     return Plot(
         f"accounting-{task}",

@@ -9,7 +9,7 @@ from statistics import fmean, pstdev
 from matplotlib.axes import Axes
 
 from benchmarks.environments import DIFFPRIVLIB, OPACUS
-from benchmarks.learning_fits import SEEDS, Fit, fits
+from benchmarks.learning_fits import EPSILONS, SEEDS, Fit, fits
 from benchmarks.learning_times import EPOCH_COLUMNS, EPOCHS, PLATEAU_COLUMNS, epochs, plateau
 from benchmarks.report import Cell, Page, Plot, Table
 
@@ -127,6 +127,8 @@ def accuracy_plot(data: str, found: list[Fit]) -> Plot:
                 axes.plot(*zip(*means, strict=True), marker="o", label=label)
         axes.axhline(100 * WITHOUT_PRIVACY[data], color="0.6", linestyle=":", label="no privacy")
         axes.set(title=data, xlabel="epsilon", xscale="log", ylabel="test accuracy, per cent")
+        axes.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
+        axes.minorticks_off()
         axes.legend(fontsize=8)
 
     name = f"learning-{data.replace(' ', '-')}"
