@@ -186,6 +186,7 @@ class ComposedLosses:
         product = np.ones(length // 2 + 1, dtype=np.complex128)
         log_bound = np.zeros(length // 2 + 1)
         relative = np.zeros(length // 2 + 1)
+        faint = np.zeros(length // 2 + 1, dtype=bool)
         for dots, count in self._parts:
             masses, _ = dots.tilted(tilt, self._interval)
             factor = fft.rfft(np.bincount(dots.places % length, masses, length))
@@ -193,13 +194,13 @@ class ComposedLosses:
             log_size = np.log(size)
             log_bound += count * log_size
             relative += count * (rounding / size + 8.0 * _UNIT * (1.0 + np.abs(log_size)))
-            heard = log_bound > _FAINT
-            product[heard] *= factor[heard] ** count
-            product[~heard] = 0.0
+            faint |= log_bound <= _FAINT
+            product[~faint] *= factor[~faint] ** count
+        product[faint] = 0.0
         # |prod (f + e)^n - prod f^n| is at most prod (|f| + |e|)^n times this; that is also what
         # leaving a faint one out can do.
         share = np.where(relative < 1.0, np.expm1(np.minimum(relative, 1.0)), 2.0)
-        share[log_bound <= _FAINT] = 2.0
+        share[faint] = 2.0
         errors = np.exp(np.minimum(log_bound, 700.0)) * (share + rounding)
         # Parseval; every frequency but the first and the last stands for two.
         return fft.irfft(product, length), math.sqrt(2.0 * float(np.sum(errors**2)) / length)
