@@ -2,6 +2,7 @@
 
 import math
 import tomllib
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -21,13 +22,14 @@ from wane.certify import certify
 from wane.describe import (
     Adjacency,
     EveryIterate,
+    LossForm,
     NoiseMultiplier,
     Objective,
     Poisson,
     Temperature,
     WithoutReplacement,
 )
-from wane.describe.domains import Ball
+from wane.describe.domains import Ball, ElasticNet
 from wane.describe.fields import run_from_fields, run_to_fields
 from wane.errors import NoTheoremApplies
 from wane.verify import verify
@@ -208,6 +210,34 @@ def test_few_steps_with_small_losses():
     document = document_of(certify(run))
     assert document["curve"][0]["epsilon"] < 0.03
     check(document)
+
+
+def forgetful(batch):
+    """A prox that forgets in a few steps what was before."""
+    return make_run(
+        objective=Objective(
+            gradient_bound=400.0, smoothness=1 / 3, form=LossForm.GLM, ridge=1.0, log_sobolev=7e-7
+        ),
+        records=20,
+        steps=52,
+        step_size=0.99999,
+        noise=Temperature(277.0),
+        batches=Poisson(batch),
+        domain=ElasticNet(786.0, 224.0),
+        adjacency=Adjacency.ZERO_OUT,
+    )
+
+
+@pytest.mark.parametrize("adjacency", [Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE])
+def test_batches_that_every_record_joins_for_certain(adjacency):
+    document = document_of(certify(replace(forgetful(20), adjacency=adjacency)))
+    assert document["theorem"] == "poisson_last_iterate"
+    check(document)
+
+
+@pytest.mark.slow
+def test_the_best_share_of_the_noise_may_be_a_round_one():
+    check(document_of(certify(forgetful(11))))
 
 
 @pytest.mark.slow

@@ -32,8 +32,9 @@ from wane.verify.records import TooLarge
 from wane.verify.sampled import Direction, Losses, PlainStep, SampledStep, SeenStep, sampled_step
 from wane.verify.steps import iterate_variance, sensitivity
 
-SHARES = tuple(1.0 / (1.0 + math.exp(-x / 3.0)) for x in range(-12, 13))
-"""Shares of the noise that are tried against distance."""
+ROUND = (0.02, 0.05, *(x / 10.0 for x in range(1, 10)), 0.95, 0.98)
+SHARES = tuple(sorted({1.0 / (1.0 + math.exp(-x / 3.0)) for x in range(-12, 13)} | set(ROUND)))
+"""Shares of the noise that are tried against distance; round ones, since others try them, too."""
 ORDERS = tuple(10.0 ** (x / 4.0) for x in range(-7, 11))
 """Orders of Renyi divergences less one."""
 FAILURE, AFFORDABLE = 1e-3, 0.5
@@ -59,9 +60,10 @@ class Choice:
 
     def around(self, step: int) -> list[Choice]:
         """Its neighbours."""
+        other = min(step, 2)
         return [
             Choice(self.horizon + a, self.share + b, self.cap)
-            for a, b in ((step, 0), (-step, 0), (0, 1), (0, -1))
+            for a, b in ((step, 0), (-step, 0), (0, other), (0, -other))
         ]
 
 
@@ -93,7 +95,9 @@ class Hidden(Bound):
     tight: ClassVar[bool] = False
     _members: dict[tuple[int, Choice], Member | None] = field(default_factory=dict)
     _distinct: dict[tuple[float, float, int, int], Member] = field(default_factory=dict)
-    _steps: dict[tuple[float, int], SampledStep | SeenStep] = field(default_factory=dict)
+    _steps: dict[tuple[float, int], SampledStep | SeenStep | PlainStep] = field(
+        default_factory=dict
+    )
     _workshop: Workshop = field(default_factory=Workshop)
     _capped: dict[int, list[Capped]] = field(default_factory=dict)
     _chosen: dict[int, tuple[Choice, float]] = field(default_factory=dict)
@@ -203,12 +207,12 @@ class Hidden(Bound):
         return self._distinct[key]
 
     def _composed(self, parts: list[tuple[Losses, int]], failing: float) -> Member:
-        """All parts together; the distance alone is a Gaussian, of which more is known."""
-        distance, others = parts[0][0], parts[1:]
-        if others or not isinstance(distance, PlainStep):
+        """All parts together; if all are Gaussian, so is the whole, of which more is known."""
+        squares = [count * step.mu**2 for step, count in parts if isinstance(step, PlainStep)]
+        if len(squares) < len(parts):
             return self._workshop.bound(parts, self._directions, failing)
-        alone = Gaussian(top(distance.mu**2))
-        return Failing(alone, ball(failing)) if failing > 0.0 else alone
+        whole = Gaussian(top(sum(squares, arb(0))))
+        return Failing(whole, ball(failing)) if failing > 0.0 else whole
 
     def _followed(self, horizon: int) -> int:
         """How many batches must obey the cap; a step that cools down draws none."""
@@ -219,11 +223,14 @@ class Hidden(Bound):
             drawn += 0 if phase.cool_down else taken
         return drawn
 
-    def _step(self, noise: float, share: int) -> SampledStep | SeenStep:
+    def _step(self, noise: float, share: int) -> SampledStep | SeenStep | PlainStep:
         """One sampled step that keeps the rest of its noise; `noise` is its shift without that."""
         if (noise, share) not in self._steps:
-            mu = top(ball(noise) / (1 - ball(SHARES[share])).sqrt())
-            self._steps[noise, share] = sampled_step(ball(as_float_up(mu)), ball(self._rate))
+            mu = ball(as_float_up(top(ball(noise) / (1 - ball(SHARES[share])).sqrt())))
+            apart = 2 if Direction.REPLACE in self._directions else 1
+            self._steps[noise, share] = (
+                PlainStep(apart * mu) if self._rate == 1 else sampled_step(mu, ball(self._rate))
+            )
         return self._steps[noise, share]
 
     @property
