@@ -119,6 +119,8 @@ def test_what_the_pages_claim_beyond_time(made):
                     one_column = 8 * row["rows"]  # of the table, which must stay where it is
                     sent = row["bytes_on_the_wire_per_step"]
                     assert row["least_bytes_per_step"] <= sent < one_column
+                    # the line is not continued below the least
+                    assert row["how"] == "extrapolated" or row["least_bytes_per_step"] < sent
 
 
 def test_a_line_is_continued_and_never_falls():
