@@ -29,7 +29,7 @@ from wane.verify.meeting import Array, Distance, Meeting, Stretch, meet
 from wane.verify.moduli import Modulus, Sizes, lipschitz, modulus_of
 from wane.verify.programme import power_sum
 from wane.verify.records import TooLarge
-from wane.verify.sampled import Direction, Losses, PlainStep, SampledStep, SeenStep, sampled_step
+from wane.verify.sampled import Direction, Losses, PlainStep, sampled_step, shifts_apart
 from wane.verify.steps import iterate_variance, sensitivity
 
 ROUND = (0.02, 0.05, *(x / 10.0 for x in range(1, 10)), 0.95, 0.98)
@@ -59,7 +59,7 @@ class Choice:
     cap: int
 
     def around(self, step: int) -> list[Choice]:
-        """Its neighbours."""
+        """Its neighbours; there are fewer shares than horizons, so steps along them are shorter."""
         other = min(step, 2)
         return [
             Choice(self.horizon + a, self.share + b, self.cap)
@@ -95,9 +95,7 @@ class Hidden(Bound):
     tight: ClassVar[bool] = False
     _members: dict[tuple[int, Choice], Member | None] = field(default_factory=dict)
     _distinct: dict[tuple[float, float, int, int], Member] = field(default_factory=dict)
-    _steps: dict[tuple[float, int], SampledStep | SeenStep | PlainStep] = field(
-        default_factory=dict
-    )
+    _steps: dict[tuple[float, int], Losses] = field(default_factory=dict)
     _workshop: Workshop = field(default_factory=Workshop)
     _capped: dict[int, list[Capped]] = field(default_factory=dict)
     _chosen: dict[int, tuple[Choice, float]] = field(default_factory=dict)
@@ -223,13 +221,14 @@ class Hidden(Bound):
             drawn += 0 if phase.cool_down else taken
         return drawn
 
-    def _step(self, noise: float, share: int) -> SampledStep | SeenStep | PlainStep:
+    def _step(self, noise: float, share: int) -> Losses:
         """One sampled step that keeps the rest of its noise; `noise` is its shift without that."""
         if (noise, share) not in self._steps:
             mu = ball(as_float_up(top(ball(noise) / (1 - ball(SHARES[share])).sqrt())))
-            apart = 2 if Direction.REPLACE in self._directions else 1
             self._steps[noise, share] = (
-                PlainStep(apart * mu) if self._rate == 1 else sampled_step(mu, ball(self._rate))
+                PlainStep(shifts_apart(self._directions) * mu)
+                if self._rate == 1
+                else sampled_step(mu, ball(self._rate))
             )
         return self._steps[noise, share]
 
@@ -327,12 +326,7 @@ class Hidden(Bound):
         if (noise, share) not in self._costs:
             step = self._step(noise, share)
             way = self._directions[0]
-            self._costs[noise, share] = np.array(
-                [
-                    math.inf if isinstance(step, SeenStep) else step.divergence(way, order)
-                    for order in ORDERS
-                ]
-            )
+            self._costs[noise, share] = np.array([step.divergence(way, order) for order in ORDERS])
         return self._costs[noise, share]
 
     # batches up to a cap

@@ -49,6 +49,14 @@ class Losses(Protocol):
     def extent(self, direction: Direction) -> Extent:
         """Where the losses lie, roughly."""
 
+    def divergence(self, direction: Direction, beyond: float) -> float:
+        """The Renyi divergence of order `1 + beyond`, roughly: it only chooses what to compute."""
+
+
+def shifts_apart(directions: tuple[Direction, ...]) -> int:
+    """How many shifts lie between the two laws of a step that uses the record for certain."""
+    return 2 if Direction.REPLACE in directions else 1
+
 
 @dataclass(frozen=True, eq=False)
 class PlainStep:
@@ -68,7 +76,7 @@ class PlainStep:
         return Extent(middle - far, middle + far, mu)
 
     def divergence(self, direction: Direction, beyond: float) -> float:
-        """The Renyi divergence of order `1 + beyond`, roughly: it only chooses what to compute."""
+        """Proportional to the order."""
         return (1.0 + beyond) * float(self.mu) ** 2 / 2.0
 
 
@@ -99,6 +107,10 @@ class SeenStep:
         at = float(self._loss(direction))
         room = max(abs(math.log1p(-float(self.rate))), 1e-300)
         return Extent(at - room, at + room, 0.1 * room)
+
+    def divergence(self, direction: Direction, beyond: float) -> float:
+        """What shows everything diverges without bound."""
+        return math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +173,7 @@ class SampledStep:
         return np.asarray(-up if direction is Direction.ADD else up)
 
     def divergence(self, direction: Direction, beyond: float) -> float:
-        """The Renyi divergence of order `1 + beyond`, roughly: it only chooses what to compute."""
+        """A sum over outcomes, in logarithms."""
         q, mu = float(self.rate), float(self.mu)
         x = np.linspace(-REACH - mu, REACH + mu * min(1.0 + beyond, 60.0 / mu + 1.0), 1200)
         loss = self.losses(direction, x)

@@ -28,7 +28,7 @@ from wane.verify.contraction import contracted
 from wane.verify.hidden_samples import Hidden
 from wane.verify.moduli import Sizes, modulus_of
 from wane.verify.modulus import plan_cost
-from wane.verify.sampled import SURE, Direction, Losses, sampled_step
+from wane.verify.sampled import SURE, Direction, Losses, sampled_step, shifts_apart
 from wane.verify.steps import iterate_variance, sensitivity
 
 MOST_LEVELS = 200
@@ -187,7 +187,7 @@ def _sampled(run: NoisyDescent, moved: int, directions: tuple[Direction, ...]) -
         shift = moved * ball(run.objective.gradient_bound) * ball(phase.step_size) / run.batch_size
         mu = as_float_up(shift / iterate_variance(run, phase).sqrt())
         counts[mu] = counts.get(mu, 0) + phase.repeat
-    wide = 2 if Direction.REPLACE in directions else 1
+    wide = shifts_apart(directions)
     squares = [((wide * ball(mu)) ** 2, count) for mu, count in sorted(counts.items())]
     if run.batch_size == run.records:
         return Gaussian(top(sum((count * square for square, count in squares), arb(0))))
