@@ -27,7 +27,7 @@ def recursion() -> float:
 
 def tangents() -> float:
     """The tangent-line programme, a million steps and 400 knots, in seconds."""
-    modulus = smooth_bounded(1.0, 1e-3, 1.0)
+    modulus = smooth_bounded(1.0, 1e-3, 2.0)
     stretch = Stretch(modulus, 0.0, 1.0, 10**6)
     return fastest(lambda: solve([stretch], lambda n: 3.0, knots=400), 2)
 

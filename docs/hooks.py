@@ -12,10 +12,12 @@ import os
 import re
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+NEEDS = re.compile(r"<!-- needs: ([\w, ]+) -->\n")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
 FORMULA = re.compile(
     r"(?P<code>^```.*?^```$|`[^`\n]+`)"
@@ -26,7 +28,13 @@ FORMULA = re.compile(
 
 
 def executed(markdown: str, name: str) -> str:
-    """Return the page with what each block prints put under it."""
+    """Return the page with what each block prints put under it.
+
+    A page that needs libraries which are not installed is shown as it stands.
+    """
+    needed = NEEDS.match(markdown)
+    if needed and any(find_spec(library) is None for library in needed[1].split(", ")):
+        return markdown
     names: dict[str, Any] = {"__name__": "__main__"}
 
     def run(found: re.Match[str]) -> str:

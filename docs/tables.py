@@ -58,39 +58,44 @@ def published_table() -> str:
 
 MARKER = "<!-- bracket table -->"
 DELTA = 1e-5
-CONVEX = wane.Objective(gradient_bound=1.0, smoothness=0.25, strong_convexity=0.0)
+CONVEX = wane.Objective(gradient_difference_bound=2.0, smoothness=0.25, strong_convexity=0.0)
 STRONG = replace(CONVEX, strong_convexity=0.025)
 WEAK = replace(CONVEX, strong_convexity=-0.01)
 ROUGH = replace(CONVEX, smoothness=None)
-CLIPPED_GLM = replace(CONVEX, clipped=True, form=wane.LossForm.GLM)
-CLIPPED = replace(CONVEX, clipped=True)
+BOUNDED = wane.Objective(gradient_bound=1.0, smoothness=0.25, strong_convexity=0.0)
+CLIPPED_GLM = replace(BOUNDED, clipped=True, form=wane.LossForm.GLM)
+CLIPPED = replace(BOUNDED, clipped=True)
 SLOW, HALF, FAST = 1.0, 2.0, 4.0
 """Step sizes: step_size * smoothness is 1/4, 1/2 and 1."""
 
 
-def bracketed(**changes: object) -> wane.NoisyDescent:
-    """One thousand records, 400 steps, with some fields changed."""
+def bracketed(multiplier: float = 10.0, **changes: object) -> wane.NoisyDescent:
+    """One thousand records, 400 steps, with some fields changed; noise over half the difference."""
+    size = getattr(changes.get("batches"), "size", changes.get("records", 1000))
     fields: dict[str, object] = {
         "objective": CONVEX,
         "records": 1000,
         "steps": 400,
         "step_size": FAST,
-        "noise": wane.NoiseMultiplier(10.0),
+        "noise": wane.GradientNoise(multiplier / size),
     }
     return wane.NoisyDescent(**(fields | changes))  # type: ignore[arg-type]
 
 
 def _bracket_runs() -> dict[str, wane.NoisyDescent]:
     cyclic, ball = wane.Cyclic(50), wane.Ball(radius=0.5)
-    large = {"records": 20_000, "batches": wane.Cyclic(1000), "noise": wane.NoiseMultiplier(2.0)}
-    sampled = {"noise": wane.NoiseMultiplier(2.0), "step_size": SLOW}
+    large = {"multiplier": 2.0, "records": 20_000, "batches": wane.Cyclic(1000), "steps": 401}
+    sampled = {"multiplier": 2.0, "step_size": SLOW}
     ridge = replace(CONVEX, ridge=0.01)
+    held = replace(BOUNDED, ridge=0.01)
     return {
         "full, strongly convex": bracketed(objective=STRONG),
         "full, convex": bracketed(),
         "full, weakly convex": bracketed(objective=WEAK),
         "full, convex, ridge": bracketed(objective=ridge),
         "full, not smooth": bracketed(objective=ROUGH),
+        "full, bounded, convex": bracketed(objective=BOUNDED),
+        "full, bounded, convex, ridge": bracketed(objective=held),
         "full, clipped GLM": bracketed(objective=CLIPPED_GLM),
         "full, clipped, any form": bracketed(objective=CLIPPED),
         "full, convex, ball": bracketed(domain=ball, step_size=SLOW),
@@ -106,22 +111,32 @@ def _bracket_runs() -> dict[str, wane.NoisyDescent]:
         "cyclic, convex, one epoch": bracketed(batches=cyclic, steps=20),
         "cyclic, convex, cool-down": bracketed(batches=cyclic, cool_down=10),
         "cyclic, convex, lasso": bracketed(batches=cyclic, domain=wane.Lasso(0.1)),
-        "cyclic, convex, zero-out": bracketed(batches=cyclic, adjacency=wane.Adjacency.ZERO_OUT),
         "cyclic, weakly convex": bracketed(objective=WEAK, batches=cyclic),
         "cyclic, not smooth": bracketed(objective=ROUGH, batches=cyclic),
+        "cyclic, bounded, convex": bracketed(objective=BOUNDED, batches=cyclic),
+        "cyclic, bounded, convex, zero-out": bracketed(
+            objective=BOUNDED, batches=cyclic, adjacency=wane.Adjacency.ZERO_OUT
+        ),
+        "cyclic, bounded, convex, large batches": bracketed(objective=BOUNDED, **large),
         "cyclic, clipped GLM": bracketed(objective=CLIPPED_GLM, batches=cyclic),
-        "cyclic, clipped GLM, large batches": bracketed(objective=CLIPPED_GLM, steps=401, **large),
+        "cyclic, clipped GLM, large batches": bracketed(objective=CLIPPED_GLM, **large),
         "cyclic, clipped, any form": bracketed(objective=CLIPPED, batches=cyclic),
         "cyclic, convex, ball": bracketed(batches=cyclic, domain=wane.Ball(radius=10.0)),
         "every iterate, cyclic": bracketed(batches=cyclic, release=wane.EveryIterate()),
         "shuffled once, convex": bracketed(batches=wane.ShuffledOnce(50)),
-        "Poisson, convex": bracketed(batches=wane.Poisson(50), **sampled),
-        "Poisson, convex, ridge": bracketed(batches=wane.Poisson(50), objective=ridge, **sampled),
+        "Poisson, bounded, convex": bracketed(
+            objective=BOUNDED, batches=wane.Poisson(50), **sampled
+        ),
+        "Poisson, bounded, convex, ridge": bracketed(
+            objective=held, batches=wane.Poisson(50), **sampled
+        ),
         "without replacement, convex": bracketed(batches=wane.WithoutReplacement(50), **sampled),
         "without replacement, strongly convex": bracketed(
             batches=wane.WithoutReplacement(50), objective=STRONG, **sampled
         ),
-        "Poisson, convex, ball": bracketed(batches=wane.Poisson(50), domain=ball, **sampled),
+        "Poisson, bounded, convex, ball": bracketed(
+            objective=BOUNDED, batches=wane.Poisson(50), domain=ball, **sampled
+        ),
     }
 
 

@@ -31,14 +31,24 @@ from mutants import Mutant, mutants_of
 
 ROOT = Path(__file__).resolve().parents[1]
 REQUIRED = ("analyses", "theory/facts.py", "describe/noise.py", "guarantees")
-FURTHER = ("theory",)
+FURTHER = ("theory", "mechanisms", "sampling", "sampling/distance")
+UNMEASURED = ("guarantees/chain.py",)
+"""Too new to have been measured: asked for with --all or by name."""
 TESTS = (
     "tests/laws",
     "tests/papers",
     "tests/regressions",
+    "tests/twins",
     *(
         f"tests/rooms/test_{name}.py"
-        for name in ("mutants*", "guarantees*", "export", "lower_bound")
+        for name in (
+            "mutants*",
+            "guarantees*",
+            "export",
+            "lower_bound",
+            "mechanisms*",
+            "sampling*",
+        )
     ),
 )
 ENOUGH = 0.95
@@ -51,7 +61,9 @@ def main() -> int:
     """Run the campaign and return 0 if enough mutants were killed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", help="parts of paths (default: what must reach 95 %%)")
-    parser.add_argument("--all", action="store_true", help="the other theory modules as well")
+    parser.add_argument(
+        "--all", action="store_true", help="theory, mechanisms and sampling as well"
+    )
     parser.add_argument("--sample", type=int, metavar="N", help="only N mutants, drawn at random")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--patience", type=float, default=PATIENCE, metavar="SECONDS")
@@ -82,13 +94,15 @@ def equivalents() -> set[tuple[str, str, str]]:
 
 
 def _mutants(options: argparse.Namespace) -> list[Mutant]:
-    names = (*REQUIRED, *FURTHER) if options.all else REQUIRED
+    names = (*REQUIRED, *FURTHER) if options.all or options.files else REQUIRED
     package = ROOT / "src" / "wane"
     paths: list[Path] = []
     for name in names:
         found = package / name
         paths += sorted(found.glob("*.py")) if found.is_dir() else [found]
     wanted = [p for p in dict.fromkeys(paths) if p.name != "__init__.py"]
+    if not (options.all or options.files):
+        wanted = [p for p in wanted if not str(p).endswith(UNMEASURED)]
     if options.files:
         wanted = [p for p in wanted if any(part in str(p) for part in options.files)]
     return [mutant for path in wanted for mutant in mutants_of(path, ROOT)]

@@ -1,5 +1,7 @@
 """Descriptions that tests share."""
 
+import math
+from dataclasses import replace
 from typing import Any
 
 from wane.describe import (
@@ -12,6 +14,15 @@ from wane.describe import (
 )
 
 CONVEX = Objective(gradient_bound=1.0, smoothness=0.25, strong_convexity=0.0)
+
+
+def possible(objective: Objective, diameter: float = math.inf) -> Objective:
+    """The same, with curvature in the ridge that no bounded gradient has in so large a set."""
+    m, M, bound = objective.strong_convexity, objective.smoothness, objective.gradient_bound
+    if bound is None or objective.clipped or not m or m * diameter <= 2.0 * bound:
+        return objective
+    flatter = None if M is None else M - m
+    return replace(objective, strong_convexity=0.0, smoothness=flatter, ridge=objective.ridge + m)
 
 
 def make_run(**changes: Any) -> NoisyDescent:

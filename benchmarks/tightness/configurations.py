@@ -24,6 +24,14 @@ class Configuration:
     loss: str
     length: str
     run: wane.NoisyDescent
+    log_sobolev: float | None = None
+
+    @property
+    def facts(self) -> tuple[wane.Fact, ...]:
+        """What is true of this very run beside its description."""
+        if self.log_sobolev is None:
+            return ()
+        return (wane.Fact.of(self.run, wane.FactKind.LOG_SOBOLEV, self.log_sobolev),)
 
     @property
     def batches(self) -> str:
@@ -154,7 +162,7 @@ def _others() -> Iterator[Configuration]:
         adjacency=wane.Adjacency.ZERO_OUT,
     )
     full = replace(convex, batches=wane.FullBatch(), noise=wane.NoiseMultiplier(20.0))
-    log_sobolev = wane.Objective(gradient_bound=1.0, log_sobolev=25.0)
+    unknown = wane.Objective(gradient_bound=1.0)
     pulled = wane.Objective(gradient_bound=1.0, smoothness=0.5, dissipativity=(0.001, 0.25))
     yield Configuration("full, convex, long", "convex", LONG, full)
     yield Configuration("full, convex, zero-out, short", "convex", SHORT,
@@ -183,7 +191,7 @@ def _others() -> Iterator[Configuration]:
     yield Configuration("Poisson, nothing known, clipped, zero-out, 60000 records, long",
                         "clipped", LONG, deep)  # fmt: skip
     yield Configuration("full, nonconvex, log-Sobolev, short", "nonconvex", SHORT,
-                        replace(full, objective=log_sobolev, steps=20))  # fmt: skip
+                        replace(full, objective=unknown, steps=20), log_sobolev=25.0)  # fmt: skip
     yield Configuration("full, nonconvex, dissipative, long", "nonconvex", LONG,
                         replace(full, objective=pulled, domain=BALL, step_size=1.0))  # fmt: skip
 

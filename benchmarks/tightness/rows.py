@@ -85,10 +85,13 @@ def least(values: Iterable[float | None]) -> float | None:
 
 def rows_of(made: Configuration, answers: Answers) -> Iterator[Row]:
     """Both deltas of one configuration."""
-    certificate = wane.certify(made.run)
+    certificate = wane.certify(made.run, facts=made.facts)
     for delta in DELTAS:
         epsilon = certificate.epsilon(delta)
-        published = {bound.key: _finite(bound.epsilon(made.run, delta)) for bound in PUBLISHED}
+        published = {
+            bound.key: _finite(bound.epsilon(made.run, delta, made.log_sobolev))
+            for bound in PUBLISHED
+        }
         composed = {name: answers.epsilons.get((made.name, delta, name)) for name in ACCOUNTANTS}
         yield Row(
             made,

@@ -19,6 +19,8 @@ from wane.describe import (
     Adjacency,
     Cyclic,
     EveryIterate,
+    Fact,
+    FactKind,
     FullBatch,
     GradientNoise,
     IterateNoise,
@@ -80,6 +82,7 @@ from wane.guarantees import (
     RenyiDP,
     WithFailure,
 )
+from wane.theory.spread import tracked_log_sobolev
 
 __all__ = [
     "Adjacency",
@@ -94,6 +97,8 @@ __all__ = [
     "Domain",
     "ElasticNet",
     "EveryIterate",
+    "Fact",
+    "FactKind",
     "FullBatch",
     "GaussianDP",
     "GaussianMixture",
@@ -149,6 +154,7 @@ __all__ = [
     "mu_by_position",
     "mu_of_group",
     "read_run",
+    "tracked_log_sobolev",
 ]
 
 _ROOMS = (

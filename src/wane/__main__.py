@@ -4,4 +4,5 @@ import sys
 
 from wane.cli import main
 
-sys.exit(main())
+if __name__ == "__main__":  # processes of the web page import this module again
+    sys.exit(main())

@@ -5,6 +5,10 @@ WaneError
 |-- NoTheoremApplies      the description is fine, but nothing known covers it
 |-- Unreachable           no setting of the searched quantity meets the target
 `-- MissingExtra          an optional dependency is not installed
+
+PrivacyWarning            what was asked for is likely a mistake; says so from public facts alone
+|-- UnscaledFeatures      no public bounds of the columns were declared
+`-- NothingGained         hidden state makes no difference to this run
 """
 
 from __future__ import annotations
@@ -28,3 +32,15 @@ class Unreachable(WaneError):
 
 class MissingExtra(WaneError, ImportError):
     """An optional dependency is not installed."""
+
+
+class PrivacyWarning(UserWarning):
+    """What was asked for is likely a mistake; the warning looks at public facts alone."""
+
+
+class UnscaledFeatures(PrivacyWarning):
+    """No public bounds of the columns were declared."""
+
+
+class NothingGained(PrivacyWarning):
+    """The guarantee would be the same if every iterate were published."""

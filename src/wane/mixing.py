@@ -19,7 +19,7 @@ from wane.describe.descent import NoisyDescent
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.numerics.normal import gaussian_delta
 from wane.numerics.roots import minimise_scalar_bounded
-from wane.theory.loss_moduli import is_convex, smoothness_of, step_modulus, whole_batch
+from wane.theory.loss_moduli import modulus_in, whole_batch
 from wane.theory.moduli import AffineSquare, Modulus
 from wane.theory.modulus_programme import constant_value, least_constant
 from wane.theory.modulus_rows import weakly_smooth_offset
@@ -39,7 +39,6 @@ class Mixing:
         block: steps of one block, and `block_tv` the bound after one.
         kl: bound on the Kullback-Leibler divergence of two copies after one block.
         theorem: how it was found.
-        printed_steps: by Theorem 4.2 of bravo2025modulus; None where its step is too large for it.
     """
 
     steps: int
@@ -48,7 +47,6 @@ class Mixing:
     block_tv: float
     kl: float
     theorem: str
-    printed_steps: int | None
 
 
 def mixing(run: NoisyDescent, tv: float) -> Mixing:
@@ -66,7 +64,6 @@ def mixing(run: NoisyDescent, tv: float) -> Mixing:
         block_tv=block_tv,
         kl=0.5 * value,
         theorem=GAUSSIAN_ROUTE,
-        printed_steps=printed_steps(run, tv),
     )
 
 
@@ -149,52 +146,6 @@ def steps_to(modulus: AffineSquare, variance: float, diameter: float, tv: float)
     return high
 
 
-def half_mixing_threshold(exponent: float, constant: float, diameter: float) -> float:
-    """Theta of bravo2025modulus, Lemma 4.1: for 1/eta >= Theta, ceil(D^2/eta) steps halve."""
-    p = exponent
-    r = (1.0 - p) / (1.0 + p)
-    half = constant / 2.0
-    lead = float(half ** (2.0 / (1.0 + p)))
-    if r == 0.0:
-        return lead
-    inner = math.log(diameter) + math.log(half) / (1.0 + p) + 1.0 if half > 0.0 else -math.inf
-    return lead * float((r * max(16.0 * inner, 27.0)) ** r)
-
-
-def halvings(tv: float) -> int:
-    """`ceil(log2(1/tv))`, exact at powers of two."""
-    mantissa, exponent = math.frexp(tv)
-    return 1 - exponent if mantissa == 0.5 else -exponent + 1
-
-
-def boosted_steps(half_steps: int, tv: float) -> int:
-    """Proposition A.14 of bravo2025modulus: each half-mixing time halves the distance."""
-    return half_steps * halvings(tv)
-
-
-def paper_steps(diameter: float, step_size: float, tv: float) -> int:
-    """Theorem 4.2 of bravo2025modulus: ceil(D^2/eta) ceil(log2(1/eps))."""
-    return boosted_steps(math.ceil(diameter**2 / step_size * (1.0 - 1e-12)), tv)
-
-
-def printed_steps(run: NoisyDescent, tv: float) -> int | None:
-    """The paper's number of steps, or None where its condition on the step size fails."""
-    objective, (_, variance, diameter) = run.objective, _chain(run)
-    if not is_convex(objective) or objective.ridge > 0.0:
-        return None
-    eta = float(run.plan.step_size[0])
-    tau = variance / (2.0 * eta)
-    pairs = []
-    if (M := smoothness_of(objective)) is not None:
-        pairs.append((1.0, M))
-    if objective.holder_exponent is not None and objective.holder_constant is not None:
-        pairs.append((objective.holder_exponent, objective.holder_constant))
-    if objective.gradient_bound is not None:
-        pairs.append((0.0, 2.0 * objective.gradient_bound))
-    small = any(1.0 / (eta * tau) >= half_mixing_threshold(p, M / tau, diameter) for p, M in pairs)
-    return paper_steps(diameter, eta * tau, tv) if small else None
-
-
 def _chain(run: NoisyDescent) -> tuple[Modulus, float, float]:
     """Modulus, noise variance and diameter of a projected Langevin run."""
     if not isinstance(run.batches, FullBatch) or len(run.plan) != 1:
@@ -212,7 +163,7 @@ def _chain(run: NoisyDescent) -> tuple[Modulus, float, float]:
     variance = (eta * float(run.gradient_noise_stds[0])) ** 2
     if variance == 0.0:
         raise NoTheoremApplies("Without noise the chain never forgets; set a temperature > 0.")
-    modulus = step_modulus(run.objective, whole_batch(run, eta))
+    modulus = modulus_in(run, whole_batch(run, eta))
     if modulus is None:
         raise NoTheoremApplies(
             "Nothing bounds how far one step drives two points apart; declare "

@@ -12,6 +12,7 @@ from wane.certify import Certificate, Curve, Over, calibrate, mu_by_position
 from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription, MissingExtra
 from wane.guarantees import Guarantee
+from wane.numerics.display import round_up_to
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +31,7 @@ def plot_curve(made: Curve, axis: Axes | None = None) -> Axes:
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xlabel("steps" if made.axis.value == "steps" else "noise, relative to the description")
-    axis.set_ylabel(f"epsilon at delta = {made.delta:g}")
+    axis.set_ylabel(f"epsilon at delta = {round_up_to(made.delta)}")
     axis.grid(visible=True, which="both", alpha=0.25)
     axis.legend()
     return axis
@@ -147,7 +148,7 @@ def plot_calibration(
         found = (calibrate(longer, epsilon=e, delta=delta, over=Over.NOISE) for e in epsilons)
         points = [(e, f.run.gradient_noise_stds[0]) for e, f in zip(epsilons, found, strict=True)]
         curves[f"{count} steps"] = points
-    labels = (f"epsilon at delta = {delta:g}", "noise on the averaged gradient")
+    labels = (f"epsilon at delta = {round_up_to(delta)}", "noise on the averaged gradient")
     drawn: Axes = draw_lines(axis, curves, labels, logarithmic="xy")
     return drawn
 

@@ -95,7 +95,7 @@ def test_downloads_agree_with_the_library(opened):
     run = run_from_fields(json.loads(downloaded(opened, "#save-description")))
     certificate = json.loads(downloaded(opened, "#save-certificate"))
     assert certificate["epsilon"] == certify(run).epsilon(1e-5)
-    assert "run_from_fields" in downloaded(opened, "#save-code")
+    assert "stated_from_fields" in downloaded(opened, "#save-code")
     assert downloaded(opened, "#save-page").startswith("<!DOCTYPE html>")
 
 

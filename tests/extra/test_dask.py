@@ -266,3 +266,72 @@ def test_a_killed_worker_with_arrays_in_its_memory(processes, data, monkeypatch)
         made = fit(model(), *split(*data), client=processes)
     np.testing.assert_array_equal(made.coef_, undisturbed.coef_)
     assert made.certificate_ == undisturbed.certificate_
+
+
+# Rows that change while a fit is under way
+
+
+class Swapping:
+    """Calls a client's gather, and changes the data just before one of the calls."""
+
+    def __init__(self, client, call, change):
+        self.gather, self.call, self.calls, self.change = client.gather, call, 0, change
+
+    def __call__(self, futures):
+        self.calls += 1
+        if self.calls == self.call:
+            self.change()
+        return self.gather(futures)
+
+
+def written(path, rows):
+    """A table of so many rows in one file, in row groups of a thousand."""
+    chance = np.random.default_rng(rows)
+    X = chance.standard_normal((rows, COLUMNS))
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(target=(X[:, 0] > 0).astype(int))
+    part = path.with_suffix(".part")
+    parquet.write_table(
+        pa.Table.from_pandas(frame, preserve_index=False), part, row_group_size=1000
+    )
+    part.replace(path)
+
+
+@pytest.mark.parametrize("rows", [4, 4000])
+def test_a_file_that_is_swapped_during_a_fit_is_noticed(here, tmp_path, monkeypatch, rows):
+    """From 4,000 rows to 4 was accepted, and one row then counted a thousand times."""
+    path = tmp_path / "table.parquet"
+    written(path, 4001)
+    swapping = Swapping(here, 4, lambda: written(path, rows))
+    monkeypatch.setattr(here, "gather", swapping)
+    with pytest.raises(InvalidDescription):
+        fit_table(model(steps=9), path, SCHEMA, keep=False, client=here)
+    assert 4 <= swapping.calls < 10
+
+
+@pytest.mark.slow
+def test_a_killed_worker_whose_rows_come_back_changed_ends_the_fit(
+    processes, data, tmp_path, monkeypatch
+):
+    """One person's row filled two of four partitions, and epsilon 1 was certified."""
+    X, y = (half[:2000] for half in data)
+    place = str(tmp_path)
+
+    def rows(part):
+        from pathlib import Path
+
+        seen = Path(place) / str(part)
+        found = X[500 * part : 500 * (part + 1)] if not seen.exists() else np.repeat(X[:1], 500, 0)
+        seen.touch()
+        return found
+
+    lazy = [da.from_delayed(dask.delayed(rows)(p), (500, COLUMNS), float) for p in range(4)]
+    killer = Killer(processes, call=5)
+    monkeypatch.setattr(processes, "gather", killer)
+    with pytest.raises(InvalidDescription, match="data must not change during a fit"):
+        fit(
+            model(steps=12, batches=FullBatch()),
+            da.concatenate(lazy),
+            da.from_array(y, chunks=500),
+            client=processes,
+        )
+    assert 5 <= killer.calls < 13

@@ -1,27 +1,35 @@
 """Certified runs inside dp_accounting: its own tests, its calibration, no foreign factor two."""
 
+import math
 import unittest
 from dataclasses import replace
 
+import attr
 import dp_accounting
+import numpy as np
 import pytest
 from dp_accounting import dp_event, pld, privacy_accountant_test, rdp
 
 from runs import RIDGE_RUN
 from wane import (
+    Adjacency,
     Cyclic,
     GaussianDP,
     GradientNoise,
     InvalidDescription,
     NoiseMultiplier,
+    NoisyDescent,
+    Objective,
     Poisson,
     RenyiDP,
     certify,
 )
+from wane.describe import EveryIterate, WithoutReplacement
 from wane.extra.dp_accounting import (
     RELATIONS,
     HiddenStateAccountant,
     HiddenStateDpEvent,
+    _epsilon_delta,
     event_of,
     gaussian_event_of,
 )
@@ -140,10 +148,8 @@ def test_what_is_not_gaussian_is_not_exported_as_such():
 @pytest.mark.parametrize(
     "event",
     [
-        dp_event.GaussianDpEvent(0.0),
         dp_event.LaplaceDpEvent(1.0),
         dp_event.PoissonSampledDpEvent(0.1, dp_event.LaplaceDpEvent(1.0)),
-        dp_event.ZCDpEvent(0.1, xi=0.1),
         HiddenStateDpEvent(("{}",)),
     ],
 )
@@ -158,3 +164,88 @@ def test_a_non_private_event_voids_everything():
     assert accountant.get_delta(5.0) == 1.0
     with pytest.raises(InvalidDescription, match="non-private"):
         _ = accountant.guarantee
+
+
+ADD, REPLACE, BLANK = (
+    RELATIONS[a] for a in (Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT)
+)
+
+
+def test_gaussians_composed_under_one_coin_are_one_gaussian():
+    inside = dp_event.ComposedDpEvent(
+        [
+            dp_event.GaussianDpEvent(3.0),
+            dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(6.0), 12),
+        ]
+    )
+    once = HiddenStateAccountant(ADD).compose(dp_event.PoissonSampledDpEvent(0.1, inside), 20)
+    multiplier = (1 / 9 + 12 / 36) ** -0.5
+    plain = dp_event.PoissonSampledDpEvent(0.1, dp_event.GaussianDpEvent(multiplier))
+    expected = HiddenStateAccountant(ADD).compose(plain, 20).get_epsilon(1e-5)
+    assert once.get_epsilon(1e-5) == pytest.approx(expected, rel=1e-9)
+    with pytest.raises(dp_accounting.UnsupportedEventError, match="Gaussians composed"):
+        HiddenStateAccountant(ADD).compose(
+            dp_event.PoissonSampledDpEvent(0.1, dp_event.LaplaceDpEvent(1.0))
+        )
+
+
+@pytest.mark.parametrize("relation", [REPLACE, BLANK])
+def test_samples_of_a_fixed_size_are_those_of_a_described_run(relation):
+    event = dp_event.SampledWithoutReplacementDpEvent(100, 10, dp_event.GaussianDpEvent(2.0))
+    found = HiddenStateAccountant(relation).compose(event, 30).get_epsilon(1e-5)
+    adjacency = {REPLACE: Adjacency.REPLACE_ONE, BLANK: Adjacency.ZERO_OUT}[relation]
+    run = NoisyDescent(
+        objective=Objective(gradient_bound=1.0),
+        records=100,
+        steps=30,
+        step_size=1.0,
+        noise=NoiseMultiplier(2.0),
+        batches=WithoutReplacement(10),
+        adjacency=adjacency,
+        release=EveryIterate(),
+    )
+    assert found == pytest.approx(certify(run).epsilon(1e-5), rel=1e-6)
+    # that library takes the multiplier to be of the distance, which is twice the norm bound
+    twice = dp_event.SampledWithoutReplacementDpEvent(100, 10, dp_event.GaussianDpEvent(1.0))
+    theirs = rdp.RdpAccountant(neighboring_relation=REPLACE).compose(twice, 30)
+    assert found <= theirs.get_epsilon(1e-5)
+    with pytest.raises(dp_accounting.UnsupportedEventError, match="one record more"):
+        HiddenStateAccountant(ADD).compose(event)
+
+
+def test_concentrated_privacy_with_an_offset():
+    """(xi, rho)-zCDP: the divergence of order a is at most xi + rho a."""
+    found = HiddenStateAccountant().compose(dp_event.ZCDpEvent(0.1, 0.3), 2)
+    bound = min(
+        0.6 + 0.2 * a + (math.log(1e5) + (a - 1) * math.log(1 - 1 / a) - math.log(a)) / (a - 1)
+        for a in np.linspace(1.01, 60, 5000)
+    )
+    assert found.get_epsilon(1e-5) == pytest.approx(bound, rel=1e-3)
+    assert found.get_epsilon(1e-5) > epsilon((dp_event.ZCDpEvent(0.1), 2)) + 0.5
+
+
+def test_a_gaussian_without_noise_is_not_private():
+    for event in (
+        dp_event.GaussianDpEvent(0.0),
+        dp_event.PoissonSampledDpEvent(0.1, dp_event.GaussianDpEvent(0.0)),
+    ):
+        found = HiddenStateAccountant().compose(event)
+        assert found.get_epsilon(1e-5) == math.inf and found.get_delta(3.0) == 1.0
+
+
+@attr.s(frozen=True, slots=True, auto_attribs=True)
+class EpsilonDelta:
+    """The event of the next version, which this one does not have yet."""
+
+    epsilon: float
+    delta: float
+
+
+@pytest.mark.parametrize("pure, delta", [(1.0, 0.0), (0.3, 1e-6), (0.0, 1e-7)])
+def test_events_of_the_next_version_are_read(pure, delta):
+    made = _epsilon_delta(EpsilonDelta(pure, delta), BLANK)
+    assert made.epsilon(1e-5) <= pure * (1 + 1e-6)
+    assert made.delta(pure + 1e-9) >= delta
+    both = made.compose(GaussianDP(0.5))
+    assert both.epsilon(1e-5) > GaussianDP(0.5).epsilon(1e-5)
+    assert both.epsilon(1e-5) < GaussianDP(0.5).epsilon(9e-6) + pure + 0.35

@@ -1,11 +1,14 @@
 """A certified run as a measurement of the real OpenDP."""
 
+from dataclasses import replace
+
 import numpy as np
 import opendp.prelude as dp
 import pytest
 
-from wane import Adjacency, GradientNoise, NoisyDescent, certify, losses
+from wane import Adjacency, GradientNoise, NoisyDescent, Poisson, certify, losses
 from wane.audit.measured import canary_pair
+from wane.errors import InvalidDescription
 from wane.extra.opendp import measurement
 from wane.run import descend, private_generator
 
@@ -52,3 +55,26 @@ def test_the_librarys_flags_are_asked_for():
             measurement(certify(RUN), lambda records: records, delta=DELTA)
     finally:
         dp.enable_features("honest-but-curious")
+
+
+def test_two_runs_compose_better_in_concentrated_privacy(made):
+    certificate, _ = made
+
+    def fit(records):
+        return descend(certificate.run, records, generator=private_generator())
+
+    wrapped = measurement(certificate, fit)
+    assert wrapped.map(1) >= certificate.mu**2 / 2
+    assert wrapped.map(1) == pytest.approx(certificate.mu**2 / 2, rel=1e-12)
+    assert wrapped.map(2) == pytest.approx(4 * wrapped.map(1), rel=1e-12)
+    both = dp.c.make_composition([wrapped, wrapped])
+    assert both.map(1) == pytest.approx(2 * wrapped.map(1), rel=1e-9)
+    apart = dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(both), DELTA).map(1)[0]
+    summed = 2 * certificate.epsilon(DELTA / 2)
+    assert apart < 0.85 * summed
+
+
+def test_rho_is_for_gaussian_certificates():
+    sampled = certify(replace(RUN, batches=Poisson(5), noise=GradientNoise(0.5)))
+    with pytest.raises(InvalidDescription, match="delta must be given"):
+        measurement(sampled, lambda records: records)

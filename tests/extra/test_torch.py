@@ -1,8 +1,13 @@
 """Training a linear head with the real PyTorch, against the NumPy runner and the certificate."""
 
+import copy
+import itertools
 import math
+import os
+import pickle
 import re
 import runpy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,22 +18,25 @@ torch = pytest.importorskip("torch", reason="needs torch; install wane[torch]")
 from torch.utils.data import TensorDataset  # noqa: E402
 
 from wane import Adjacency, Cyclic, GradientNoise, NoiseMultiplier, NoisyDescent, certify  # noqa: E402
-from wane.describe import Phase, Schedule  # noqa: E402
+from wane.describe import EveryIterate, Phase, Poisson, Schedule  # noqa: E402
 from wane.describe.domains import Ball  # noqa: E402
 from wane.errors import InvalidDescription  # noqa: E402
 from wane.extra.torch import (  # noqa: E402
     CyclicLoader,
     LinearHead,
     NoisySGD,
+    PoissonLoader,
     certificate_of,
     release,
 )
 from wane.learn.void import VoidCertificate  # noqa: E402
 from wane.report import certificate_document  # noqa: E402
 from wane.run import (  # noqa: E402
+    Checkpoint,
     LinearSums,
     descend,
     links,
+    new_checkpoint_key,
     release_grid,
     seeded_generator_voids_privacy,
     to_grid,
@@ -73,7 +81,8 @@ def trained(link, bound, *, epochs=3, count=47, size=10, domain=None, seed=7, lr
 
 @pytest.mark.parametrize("name", LINKS)
 @pytest.mark.parametrize("domain", [None, Ball(0.8)])
-def test_training_is_the_described_descent(name, domain):
+def test_training_is_the_described_descent(name, domain, monkeypatch):
+    monkeypatch.setattr("wane.run.grid.FINER", 50)  # lost in the tolerance
     link, bound = LINKS[name]
     head, optimizer, (x, y) = trained(link, bound, domain=domain)
     run = optimizer.description()
@@ -311,11 +320,139 @@ def test_a_column_of_targets_is_as_good_as_a_row():
     assert np.array_equal(head.gradient_sum(x, y), head.gradient_sum(x, y[:, None]))
 
 
-def test_single_precision_is_refused_before_the_end():
+def test_single_precision_shows_the_iterate_and_does_not_change_it():
     loader, optimizer = begun()
     optimizer._head.float()
-    with pytest.raises(InvalidDescription, match="double precision"):
+    for features, targets in loader:
+        optimizer.step(features, targets)
+    shown = optimizer._head.weight.detach()
+    assert shown.dtype is torch.float32
+    assert np.array_equal(shown.numpy(), optimizer._x.astype(np.float32))
+    assert not np.array_equal(shown.double().numpy(), optimizer._x)
+
+
+def test_half_precision_is_refused_in_words():
+    loader, optimizer = begun()
+    features, targets = next(iter(loader))
+    with pytest.raises(InvalidDescription, match=r"bfloat16; call \.float\(\) on them"):
+        optimizer.step(features.bfloat16(), targets)
+    optimizer._head.bfloat16()
+    with pytest.raises(InvalidDescription, match="double or single precision, got"):
+        optimizer.step(features, targets)
+    head = LinearHead(5, links.Logistic(), feature_norm=1.0).half()
+    with pytest.raises(InvalidDescription, match="float16"):
+        NoisySGD(head, begun()[0], lr=1.0, noise=GradientNoise(0.1), adjacency=Adjacency.ZERO_OUT)
+
+
+@pytest.mark.parametrize(
+    "name, value", [("gradient_bound", 0.1), ("feature_norm", 2.0), ("intercept", 0.3)]
+)
+def test_a_public_number_of_the_head_must_not_change(name, value):
+    loader, optimizer = begun()
+    batches = iter(loader)
+    optimizer.step(*next(batches))
+    before = certificate_of(optimizer).epsilon(DELTA)
+    setattr(optimizer._head, name, value)
+    with pytest.raises(InvalidDescription, match="keep its public numbers"):
+        optimizer.step(*next(batches))
+    with pytest.raises(InvalidDescription, match="keep its public numbers"):
+        release(optimizer)
+    assert certificate_of(optimizer).epsilon(DELTA) == before, "what ran is what is certified"
+
+
+def test_weights_must_be_those_that_the_last_step_left():
+    loader, optimizer = begun()
+    batches = iter(loader)
+    optimizer.step(*next(batches))
+    optimizer._head.weight.data.add_(1e-9)
+    with pytest.raises(InvalidDescription, match="what the last step left"):
+        optimizer.step(*next(batches))
+    with pytest.raises(InvalidDescription, match="what the last step left"):
+        release(optimizer)
+
+
+def test_a_second_group_of_parameters_is_refused():
+    _, optimizer = begun()
+    with pytest.raises(InvalidDescription, match="the head's weight alone"):
+        optimizer.add_param_group({"params": [torch.nn.Parameter(torch.zeros(1))]})
+
+
+def poisson(public=None, adjacency=Adjacency.ZERO_OUT, seed=None):
+    link = links.Logistic()
+    loader = PoissonLoader(TensorDataset(*records(link)), 2, records=public)
+    head = LinearHead(5, link, feature_norm=1.0)
+    optimizer = NoisySGD(
+        head, loader, lr=1.0, noise=NoiseMultiplier(2.0), adjacency=adjacency, ridge=0.1,
+        seed_voids_privacy=seed,
+    )  # fmt: skip
+    return loader, optimizer
+
+
+def test_poisson_batches_are_drawn_by_coins_and_described():
+    loader, optimizer = poisson()
+    sizes = []
+    for _ in range(8):
+        for features, targets in loader:
+            sizes.append(len(features))
+            optimizer.step(features, targets)
+    assert len(sizes) == 8 * 24 and 0 in sizes and len(set(sizes)) > 3
+    assert abs(np.mean(sizes) - 2.0) < 5 * math.sqrt(2.0 / len(sizes))
+    run = optimizer.description()
+    assert run.batches == Poisson(2) and run.records == 47
+    assert release(optimizer).epsilon(DELTA) < certify(
+        replace(run, release=EveryIterate())
+    ).epsilon(DELTA)
+
+
+def test_a_poisson_epoch_may_be_broken_off_but_no_batch_used_twice():
+    loader, optimizer = poisson()
+    batch = next(iter(loader))
+    optimizer.step(*batch)
+    with pytest.raises(InvalidDescription, match="once for each batch"):
+        optimizer.step(*batch)
+    loader, optimizer = poisson()
+    for _ in range(3):
         optimizer.step(*next(iter(loader)))
+    assert optimizer.steps_taken == 3
+
+
+def test_adding_a_record_needs_a_public_number_of_records():
+    with pytest.raises(InvalidDescription, match="public number of records"):
+        poisson(adjacency=Adjacency.ADD_REMOVE)
+    _, optimizer = poisson(public=50, adjacency=Adjacency.ADD_REMOVE)
+    loader = optimizer._loader
+    for batch in loader:
+        optimizer.step(*batch)
+    assert optimizer.description().records == 50
+
+
+def test_a_run_goes_on_from_a_sealed_checkpoint(tmp_path):
+    pytest.importorskip("cryptography", reason="needs cryptography; install wane[checkpoints]")
+    place = Checkpoint(tmp_path / "run.sealed", new_checkpoint_key())
+    loader, optimizer = begun()
+    for batch in loader:
+        optimizer.step(*batch)
+    optimizer.save(place)
+    kept = optimizer._head.weight.detach().clone()
+    assert kept.numpy().tobytes() not in (tmp_path / "run.sealed").read_bytes()
+    loader, other = begun()
+    with pytest.raises(InvalidDescription, match="must be of this run"):
+        poisson()[1].resume(place)
+    with pytest.raises(InvalidDescription, match="key must be the one"):
+        other.resume(Checkpoint(place.path, new_checkpoint_key()))
+    assert other.resume(place) == 5
+    assert torch.equal(other._head.weight, kept)
+    assert not (tmp_path / "run.sealed").exists(), "taken up once"
+    for batch in loader:
+        other.step(*batch)
+    assert other.description().total_steps == 10
+    assert certificate_of(other).epsilon(DELTA) > certificate_of(optimizer).epsilon(DELTA)
+    with pytest.raises(InvalidDescription, match="cannot be read"):
+        begun()[1].resume(place)
+    batches = iter(loader)
+    other.step(*next(batches))
+    with pytest.raises(InvalidDescription, match="between two epochs"):
+        other.save(place)
 
 
 def test_shuffling_is_not_an_option():
@@ -340,3 +477,79 @@ def test_the_documented_example_runs_and_its_certificate_is_verified(capsys, mon
     verifier = pytest.importorskip("wane.verify", reason="needs flint; install wane[verify]")
     (certificate,) = released
     assert verifier.verify(certificate_document(certificate, delta=DELTA)).verified
+
+
+def taken(optimizer, loader, steps=1):
+    for features, targets in itertools.islice(iter(loader), steps):
+        optimizer.step(features, targets)
+    return optimizer
+
+
+def made(seed=None):
+    link, bound = LINKS["logistic"]
+    head, optimizer, _ = trained(link, bound, seed=seed, epochs=0)
+    return head, optimizer
+
+
+def in_a_child(work):
+    out, into = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(into, np.asarray(work(), dtype=np.float64).tobytes())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    found = np.frombuffer(os.read(out, 10**6))
+    os.close(out)
+    os.close(into)
+    return found
+
+
+def test_two_children_share_no_noise():
+    """One optimizer in two children: the two releases differed by the noiseless difference."""
+    head, optimizer = made()
+
+    def step():
+        taken(optimizer, optimizer._loader)
+        return optimizer._x
+
+    first, second = in_a_child(step), in_a_child(step)
+    assert first.size == second.size == head.weight.numel()
+    assert not np.any(first == second)  # the same records, so only the noise differs
+
+
+def test_a_run_that_has_begun_stays_in_its_process():
+    _, optimizer = made()
+    taken(optimizer, optimizer._loader)
+
+    def step():
+        try:
+            release(optimizer)
+        except TypeError as error:
+            return [float("never pickled or copied" in str(error))]
+        return [0.0]
+
+    assert in_a_child(step).tolist() == [1.0]
+    for way in (pickle.dumps, copy.deepcopy, copy.copy):
+        with pytest.raises(TypeError, match="never pickled or copied"):
+            way(optimizer)
+
+
+def test_how_many_joined_a_batch_does_not_change_how_each_is_bounded():
+    """With the coin of one record up or down, the sums differ by no more than its bound."""
+    link, bound = LINKS["clamped logistic"]
+    head = LinearHead(3, link, feature_norm=1.0, gradient_bound=bound)
+    x = torch.from_numpy(np.random.default_rng(0).standard_normal((60, 3)))
+    y = torch.ones(60, dtype=torch.float64)
+    kept = {
+        size: LinearSums(
+            x.numpy()[:size], y.numpy()[:size], link,
+            feature_norm=1.0, gradient_bound=bound, capacity=100,
+        )._margin
+        for size in (1, 30, 59, 60)
+    }  # fmt: skip
+    assert len(set(kept.values())) == 1
+    totals = [head.gradient_sum(x[:n], y[:n], capacity=100) for n in (59, 60)]
+    alone = head.gradient_sum(x[59:], y[59:], capacity=100)
+    np.testing.assert_allclose(totals[1] - totals[0], alone, atol=1e-14)

@@ -3,30 +3,19 @@
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-import numpy as np
-
-from laws.families import FAMILIES
-from laws.soundness import Tally, shares
+from laws.soundness import Tally, run_pairs
 
 
-def chunk(pairs: int, seed: int) -> Tally:
-    """About this many pairs from one seed."""
-    tally = Tally()
-    wanted = shares(pairs, {name: share for name, (share, _) in FAMILIES.items()})
-    for place, (name, (_, family)) in enumerate(FAMILIES.items()):
-        rng = np.random.default_rng([seed, place])
-        while tally.families.get(name, 0) < wanted[name]:
-            tally.judge(name, family, rng)
-    return tally
+def _chunk(given: tuple[int, int]) -> Tally:
+    return run_pairs(*given)
 
 
 def mass_run(pairs: int, seed: int, *, processes: int = 2, size: int = 5_000, report=None) -> Tally:
     """All chunks in parallel; the same pairs whatever the number of processes."""
     total, chunks = Tally(), -(-pairs // size)
+    given = [(size, seed * 10**6 + chunk) for chunk in range(chunks)]
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        for done, made in enumerate(
-            pool.map(chunk, [size] * chunks, range(seed * 10**6, seed * 10**6 + chunks))
-        ):
+        for done, made in enumerate(pool.map(_chunk, given)):
             total.add(made)
             if report is not None:
                 report(f"{done + 1}/{chunks} chunks, {total.pairs} pairs")

@@ -1,165 +1,215 @@
-"""Random (description, exact member) pairs against every theorem that applies.
+"""No theorem claims less than the truth: cases drawn from meanings against every theorem.
 
-A family draws a description and many exact members of the class it describes.  What a member leaks
-is known as an exact mu, or as two laws; the judge divides it, less the oracle's own error, by what
-each theorem certifies.  A quotient above one is a false privacy claim.
+This is the library of the laws; tests and `scripts/soundness` call it, and so may any harness that
+changes a theorem and asks whether somebody notices:
+
+    from laws.soundness import corpus, violations
+    found = violations(analyses, corpus(300))     # {theorem: [what was below the truth]}
+
+`corpus(size, seed)` draws the cases once and keeps them with their exact laws; `violations` judges
+any theorems by them (pass one changed theorem alone: others need not be asked again).  A theorem
+that raises is reported like one that claims too little.  `Tally` counts how often each theorem was
+met, how often its bound was the least of all, how often the truth came within a tenth of it, and
+the worst quotient of exact to certified.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy import special
 
-from laws.chains import QUADRATURE, hockey_stick, renyi
-from wane import certify
-from wane.describe import NoisyDescent
+from laws.draw import Case, cases
+from laws.gaussian import GaussianCase, gaussian_cases
+from laws.line import DIVERGENCE, QUADRATURE, hockey_stick, renyi
+from laws.plane import plane_cases
+from laws.purpose import purposeful
+from wane.analyses import ANALYSES
+from wane.describe.facts import Facts
 from wane.guarantees import GaussianDP, Guarantee, NumericalDP
+from wane.theory import Analysis, Applies
 from wane.theory.tuned import Profile, Tuned
 
-ORDERS = (1.5, 4.0, 16.0)
+ORDERS = (1.5, 4.0, 10.0)
 EPSILONS = (0.0, 0.3, 1.0, 3.0)
 ROUNDING = 1e-10
-"""The linear oracle inverts ill-conditioned covariances; its own relative error."""
-PROFILES = 0.02
-"""Profiles that are convolved numerically are asked for this often; their divergences always."""
+"""The Gaussian oracle inverts covariances; its own relative error."""
 SMALLEST = 1e-5
 """Certified numbers below this are compared, but their quotient is not worth printing."""
+PROFILES = 0.2
+"""Profiles that are convolved numerically are asked at one epsilon, and this often."""
+CLOSE = 0.9
 
 
-@dataclass(frozen=True)
-class Gaussians:
-    """Members whose last iterates are Gaussian: each one's exact mu."""
+Comparison = tuple[str, float, float]
 
-    mus: np.ndarray
 
-    @property
-    def count(self) -> int:
-        return len(self.mus)
+def comparisons(case: Any, guarantee: Guarantee, slow: float | None) -> Iterator[Comparison]:
+    """What is asked, the largest exact answer less the oracle's error, and what is certified.
 
-    def excess(self, guarantee: Guarantee, rng: np.random.Generator) -> list[tuple[Any, Any]]:
-        """Pairs of what is exact (less the oracle's error) and what is certified."""
-        mus = self.mus * (1 - ROUNDING)
+    `slow` is the epsilon at which numerically convolved profiles are asked, or None.
+    """
+    if isinstance(case, GaussianCase):
+        most = float(np.max(case.mus)) * (1 - ROUNDING)
         if isinstance(guarantee, GaussianDP):
-            return [(mus, guarantee.mu)]
-        return [(order * mus**2 / 2, guarantee.renyi(order)) for order in ORDERS]
-
-
-@dataclass(frozen=True)
-class Laws:
-    """Members whose rounded laws are known as masses of cells: a row for each member."""
-
-    first: np.ndarray
-    second: np.ndarray
-
-    @property
-    def count(self) -> int:
-        return len(self.first)
-
-    def excess(self, guarantee: Guarantee, rng: np.random.Generator) -> list[tuple[Any, Any]]:
-        made = []
-        both = ((self.first, self.second), (self.second, self.first))
-        if not isinstance(guarantee, Profile):
+            yield "mu", most, guarantee.mu
+        else:
             for order in ORDERS:
-                exact = np.maximum(*(renyi(p, q, order) for p, q in both))
-                made.append((exact * (1 - QUADRATURE) - QUADRATURE, guarantee.renyi(order)))
-        slow = isinstance(guarantee, NumericalDP | Tuned)
-        if not slow or rng.random() < PROFILES:
-            for epsilon in EPSILONS:
-                exact = np.maximum(*(hockey_stick(p, q, epsilon) for p, q in both))
-                made.append((exact - QUADRATURE, guarantee.delta(epsilon)))
-        return made
-
-
-@dataclass(frozen=True)
-class Deltas:
-    """One member, by its exact delta at some epsilons, from below."""
-
-    exact: dict[float, float]
-    count: int = 1
-
-    def excess(self, guarantee: Guarantee, rng: np.random.Generator) -> list[tuple[Any, Any]]:
-        return [
-            (np.array([exact]), guarantee.delta(epsilon)) for epsilon, exact in self.exact.items()
-        ]
-
-
-Evidence = Gaussians | Laws | Deltas
-Family = Callable[[np.random.Generator], tuple[NoisyDescent, Evidence]]
+                yield f"order {order:g}", order * most**2 / 2, guarantee.renyi(order)
+        return
+    first, second = case.laws
+    if not isinstance(guarantee, Profile):
+        for order in ORDERS:
+            exact = float(np.max(renyi(first, second, order)))
+            yield f"order {order:g}", exact * (1 - DIVERGENCE) - DIVERGENCE, guarantee.renyi(order)
+    asked = EPSILONS
+    if isinstance(guarantee, NumericalDP | Tuned):
+        asked = () if slow is None else (slow,)
+    for epsilon in asked:
+        exact = float(np.max(hockey_stick(first, second, epsilon)))
+        yield f"epsilon {epsilon:g}", exact - QUADRATURE, guarantee.delta(epsilon)
 
 
 @dataclass
 class Row:
     """What happened to one theorem."""
 
+    cases: int = 0
     pairs: int = 0
+    least: int = 0
+    close: int = 0
     worst: float = 0.0
     family: str = ""
+
+    def add(self, other: Row) -> None:
+        self.cases += other.cases
+        self.pairs += other.pairs
+        self.least += other.least
+        self.close += other.close
+        if other.worst > self.worst:
+            self.worst, self.family = other.worst, other.family
 
 
 @dataclass
 class Tally:
-    """Everything a mass run has seen; tallies of several workers add up."""
+    """Everything a run of the laws has seen; tallies of several workers add up."""
 
     pairs: int = 0
     rows: dict[str, Row] = field(default_factory=dict)
     families: dict[str, int] = field(default_factory=dict)
-    violations: list[str] = field(default_factory=list)
+    violations: dict[str, list[str]] = field(default_factory=dict)
 
-    def judge(self, name: str, family: Family, rng: np.random.Generator) -> None:
-        """Draw one description with its members and compare all of them with every theorem."""
-        run, evidence = family(rng)
-        self.pairs += evidence.count
-        self.families[name] = self.families.get(name, 0) + evidence.count
-        for verdict in certify(run).applicable:
-            theorem = verdict.analysis.name
-            row = self.rows.setdefault(theorem, Row())
-            row.pairs += evidence.count
-            for exact, certified in evidence.excess(verdict.guarantee, rng):
-                most = float(np.max(exact))
-                if not most <= certified:  # also if either is not a number
-                    self.violations.append(f"{theorem} ({name}): {most} > {certified} for {run}")
-                if certified > SMALLEST and most / certified > row.worst:
-                    row.worst, row.family = most / certified, name
+    def judge(self, case: Any, rng, analyses: Iterable[Analysis[Any]] = ANALYSES) -> None:
+        """Compare one case with every theorem that applies to it."""
+        self.pairs += case.count
+        self.families[case.family] = self.families.get(case.family, 0) + case.count
+        slow = float(rng.choice(EPSILONS)) if rng.random() < PROFILES else None
+        claims = {}
+        for analysis in analyses:
+            verdict = verdict_of(analysis, case)
+            if isinstance(verdict, Applies):
+                claims[analysis.name] = self._compare(case, analysis.name, verdict.guarantee, slow)
+        known = {name: claim for name, claim in claims.items() if claim is not None}
+        for name, claim in known.items():
+            self.rows[name].least += claim <= min(known.values())
+
+    def _compare(
+        self, case: Any, name: str, guarantee: Guarantee, slow: float | None
+    ) -> float | None:
+        """Judge one theorem; returns a number by which the least of them is known."""
+        row = self.rows.setdefault(name, Row())
+        row.cases += 1
+        row.pairs += case.count
+        ratio = 0.0
+        for question, exact, certified in comparisons(case, guarantee, slow):
+            if not exact <= certified:  # also if either is not a number
+                self._report(name, case, f"{question}: exact {exact!r}, certified {certified!r}")
+            if certified > SMALLEST:
+                ratio = max(ratio, exact / certified)
+        row.close += ratio >= CLOSE
+        if ratio > row.worst:
+            row.worst, row.family = ratio, case.family
+        if slow is not None:
+            return guarantee.delta(slow)
+        return None if isinstance(guarantee, Profile) else guarantee.renyi(4.0)
+
+    def _report(self, name: str, case: Any, what: str) -> None:
+        self.violations.setdefault(name, []).append(f"{what} ({case.family}) for {case.run}")
 
     def add(self, other: Tally) -> None:
         self.pairs += other.pairs
-        self.violations += other.violations
         for name, count in other.families.items():
             self.families[name] = self.families.get(name, 0) + count
         for name, theirs in other.rows.items():
-            row = self.rows.setdefault(name, Row())
-            row.pairs += theirs.pairs
-            if theirs.worst > row.worst:
-                row.worst, row.family = theirs.worst, theirs.family
+            self.rows.setdefault(name, Row()).add(theirs)
+        for name, found in other.violations.items():
+            self.violations.setdefault(name, []).extend(found)
 
     def text(self) -> str:
-        lines = [f"{'theorem':26} {'pairs':>9}  worst exact/certified"]
+        """The table: met (descriptions), pairs, least of all, within a tenth, worst quotient."""
+        lines = [f"{'theorem':26} {'met':>7} {'pairs':>9} {'least':>7} {'close':>7}  worst"]
         for name, row in sorted(self.rows.items()):
-            lines.append(f"{name:26} {row.pairs:9d}  {row.worst:.6f}  ({row.family})")
-        drawn = ", ".join(f"{name} {count}" for name, count in sorted(self.families.items()))
-        lines.append(f"{self.pairs} pairs ({drawn}), {len(self.violations)} violations")
-        return "\n".join(lines + self.violations[:10])
+            lines.append(
+                f"{name:26} {row.cases:7d} {row.pairs:9d} {row.least:7d} {row.close:7d}  "
+                f"{row.worst:.6f} ({row.family})"
+            )
+        found = sum(len(v) for v in self.violations.values())
+        lines.append(f"{self.pairs} pairs, {found} violations")
+        for name, several in self.violations.items():
+            lines += [f"{name}: {each}" for each in several[:3]]
+        return "\n".join(lines)
 
 
-def masses_of_mixture(
-    means: np.ndarray, weights: np.ndarray, std: float, edges: np.ndarray
-) -> np.ndarray:
-    """Masses that a mixture of equally wide Gaussians gives to cells and to both tails."""
-    ends = np.concatenate([[-np.inf], edges, [np.inf]])
-    # towards the nearer tail, so that small masses keep their digits
-    z = (ends[None, :] - means[:, None]) / std
-    low, high = z[:, :-1], z[:, 1:]
-    flip = low > 0
-    low, high = np.where(flip, -high, low), np.where(flip, -low, high)
-    return weights @ (special.ndtr(high) - special.ndtr(low))
+def verdict_of(analysis: Analysis[Any], case: Any) -> Any:
+    """What a theorem says of a case, with the facts that are true of that very run."""
+    return analysis(case.run, Facts(tuple(getattr(case, "facts", ()))))
 
 
-def shares(pairs: int, weights: dict[str, float]) -> dict[str, int]:
-    """How many pairs each family should contribute."""
-    total = sum(weights.values())
-    return {name: math.ceil(pairs * weight / total) for name, weight in weights.items()}
+def stream(seed: int) -> Iterator[Any]:
+    """All kinds of cases in turn: lines, on purpose, exact Gaussian chains, squares."""
+    rng = [np.random.default_rng([seed, place]) for place in range(4)]
+    sources = (cases(rng[0]), purposeful(rng[1]), gaussian_cases(rng[2]), plane_cases(rng[3]))
+    while True:
+        for source, count in zip(sources, (11, 2, 2, 1), strict=True):
+            for _ in range(count):
+                yield next(source)
+
+
+@cache
+def corpus(size: int, seed: int = 0) -> tuple[Any, ...]:
+    """So many cases of all kinds, with their exact laws computed once."""
+    made = []
+    for case in stream(seed):
+        if isinstance(case, Case):
+            _ = case.laws
+        made.append(case)
+        if len(made) == size:
+            return tuple(made)
+    raise AssertionError
+
+
+def violations(
+    analyses: Iterable[Analysis[Any]] = ANALYSES, among: Iterable[Any] | None = None
+) -> dict[str, list[str]]:
+    """Return what these theorems claim below the truth of the cases, or where they raise."""
+    tally, rng = Tally(), np.random.default_rng(0)
+    for analysis in analyses:
+        for case in corpus(300) if among is None else among:
+            try:
+                tally.judge(case, rng, [analysis])
+            except (ArithmeticError, AssertionError, ValueError, TypeError) as error:
+                tally._report(analysis.name, case, f"raised {error!r}")
+    return tally.violations
+
+
+def run_pairs(pairs: int, seed: int) -> Tally:
+    """Judge cases until so many pairs were compared."""
+    tally, rng = Tally(), np.random.default_rng([seed, 9])
+    for case in stream(seed):
+        tally.judge(case, rng)
+        if tally.pairs >= pairs:
+            return tally
+    raise AssertionError

@@ -5,6 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from runs import possible
 from wane.describe import (
     Adjacency,
     Cyclic,
@@ -33,17 +34,17 @@ NOISES = (GradientNoise, NoiseMultiplier, IterateNoise, Temperature)
 
 @st.composite
 def objectives(draw: Any, *, complete: bool = False) -> Objective:
-    M = draw(positive)
+    M, bound = draw(positive), draw(positive)
     maybe = (lambda s: s) if complete else (lambda s: st.none() | s)
     return Objective(
-        gradient_bound=draw(positive),
+        gradient_bound=bound,
+        gradient_difference_bound=draw(st.sampled_from([None, None, 0.3 * bound, 3.0 * bound])),
         smoothness=draw(maybe(st.just(M))),
         strong_convexity=draw(maybe(st.sampled_from([0.0, 0.1 * M, M, -0.1 * M]))),
         clipped=draw(st.booleans()),
         form=draw(st.sampled_from(LossForm)),
         ridge=draw(st.sampled_from([0.0, 1e-3, 1.0])),
         dimension=draw(st.sampled_from([None, 1, 7])),
-        log_sobolev=draw(st.none() | st.floats(1e-12, 1e-6)),
     )
 
 
@@ -67,6 +68,17 @@ domains = st.one_of(
     st.builds(Lasso, positive),
     st.builds(ElasticNet, positive, positive),
 )
+
+
+def by_difference(objective: Objective) -> Objective:
+    """The same class, but for what all losses share: only differences of gradients are bounded."""
+    if objective.clipped or objective.gradient_bound is None:
+        return objective
+    return replace(
+        objective,
+        gradient_bound=None,
+        gradient_difference_bound=2.0 * objective.gradient_bound,
+    )
 
 
 def uses_records(phases: list[Phase]) -> bool:
@@ -96,6 +108,9 @@ def runs(draw: Any, *, complete: bool = False, sampled: bool = True) -> NoisyDes
         )
         phases = st.lists(phase, min_size=1, max_size=4)
         fields["schedule"] = Schedule(draw(phases.filter(uses_records)))
+    if draw(st.integers(0, 4)) == 0 and kind is not NoiseMultiplier:
+        fields["objective"] = by_difference(fields["objective"])
+    fields["objective"] = possible(fields["objective"], fields["domain"].diameter)
     run = NoisyDescent(**fields)
     some = st.lists(st.integers(1, run.total_steps), min_size=1, max_size=4)
     release = draw(

@@ -12,16 +12,20 @@ from wane.describe import (
     Adjacency,
     Cyclic,
     EveryIterate,
+    Fact,
+    FactKind,
     FullBatch,
     GradientNoise,
     Iterates,
+    Objective,
     Poisson,
     Schedule,
     ShuffledOnce,
     WithoutReplacement,
 )
-from wane.describe.domains import MCP, Ball, Unbounded
-from wane.theory import Applies, Condition, conditions
+from wane.describe.domains import MCP, Ball, Ridge, Unbounded
+from wane.describe.facts import Facts
+from wane.theory import Applies, Condition, FactCondition, conditions
 
 CYCLIC = make_run(batches=Cyclic(10))
 
@@ -33,7 +37,9 @@ def phases(count: int, *, noise: float = 1.0, **changes):
 
 
 def curved(m: float, M: float = 1.0, **changes):
-    return make_run(objective=replace(CONVEX, strong_convexity=m, smoothness=M), **changes)
+    """Described by differences: what all losses share may bend at will."""
+    objective = Objective(gradient_difference_bound=2.0, strong_convexity=m, smoothness=M)
+    return make_run(objective=objective, noise=GradientNoise(0.02), **changes)
 
 
 EDGES = {
@@ -78,21 +84,25 @@ EDGES = {
         phases(5000, domain=Ball(1.0)),
         phases(5001, domain=Ball(1.0)),
     ),
-    "few_phases": (phases(200, batches=Poisson(10)), phases(201, batches=Poisson(10))),
     "few_positions": (
         make_run(records=100_000, batches=ShuffledOnce(1), steps=3),
         make_run(records=100_001, batches=ShuffledOnce(1), steps=3),
     ),
     "full_batch": (make_run(), make_run(batches=Cyclic(1000))),
+    "convex_losses": (curved(0.0), curved(-1e-300)),
     "one_phase": (make_run(), make_run(cool_down=1)),
-    "log_sobolev_constant": (make_run(objective=replace(CONVEX, log_sobolev=1e-300)), make_run()),
     "flattest_direction_rules": (
         curved(0.5, step_size=2 / 1.5),
         curved(0.5, step_size=2 / 1.5 * (1 + 1e-12)),
     ),
 }
 
-HYPOTHESES = {n: c for n, c in vars(conditions).items() if isinstance(c, Condition)}
+HYPOTHESES = {
+    n: c
+    for n, c in vars(conditions).items()
+    if isinstance(c, Condition) and not isinstance(c, FactCondition)
+}
+OF_ONE_RUN = {n: c for n, c in vars(conditions).items() if isinstance(c, FactCondition)}
 
 
 def test_every_hypothesis_has_an_edge():
@@ -114,6 +124,32 @@ def test_edges(name):
         if verdict.analysis.name in names:
             assert not isinstance(verdict, Applies)
             assert refusal in verdict.obstacles
+
+
+def widest_allowed(run) -> float:
+    """The log-Sobolev constant of a step's noise alone."""
+    return 1.0 / (run.step_size * float(run.gradient_noise_stds[0])) ** 2
+
+
+def test_the_edge_of_a_log_sobolev_constant():
+    run, condition = make_run(domain=Ridge(3.0)), conditions.log_sobolev_constant
+    for value, fine in ((1.0, True), (1.0 + 1e-8, False)):
+        fact = Fact.of(run, FactKind.LOG_SOBOLEV, value * widest_allowed(run))
+        assert condition(run, Facts((fact,))).holds is fine
+    assert condition(run).holds is None
+    longer = replace(run, steps=run.steps + 1)
+    stray = condition(longer, Facts((Fact.of(run, FactKind.LOG_SOBOLEV, 1e-300),)))
+    assert stray.holds is False
+    assert "another run" in stray.because
+
+
+def test_the_edge_of_an_average_curvature():
+    assert set(OF_ONE_RUN) == {"log_sobolev_constant", "average_smoothness"}
+    run, condition = curved(0.5), conditions.average_smoothness
+    for value, fine in ((0.5, True), (0.5 * (1 - 1e-12), False)):
+        fact = Fact.of(run, FactKind.AVERAGE_SMOOTHNESS, value)
+        assert condition(run, Facts((fact,))).holds is fine
+    assert condition(run).holds is None
 
 
 def exact_quadratic_mu(run) -> float:

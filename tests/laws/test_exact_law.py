@@ -6,36 +6,28 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from laws.instances import exact_mu, random_run
-from wane import certify
+from laws.gaussian import gaussian_cases
+from laws.soundness import Tally
 from wane.theory.programme import Pool, constant_block
 
-ROUNDING = 1e-10
-"""The oracle inverts ill-conditioned covariances; its own error, not the certificate's."""
+
+def check(cases: int, seed: int) -> float:
+    tally, rng = Tally(), np.random.default_rng(seed)
+    source = gaussian_cases(rng)
+    for _ in range(cases):
+        tally.judge(next(source), rng)
+    assert not tally.violations, tally.text()
+    return tally.rows["last_iterate"].worst
 
 
-def check(count: int, seed: int) -> float:
-    rng = np.random.default_rng(seed)
-    largest = 0.0
-    for _ in range(count):
-        run = random_run(rng)
-        exact = exact_mu(run, rng, dimension=int(rng.integers(1, 4)))
-        for verdict in certify(run).applicable:
-            claimed = verdict.guarantee.mu
-            assert math.isfinite(claimed) and math.isfinite(exact)
-            assert exact <= claimed * (1 + ROUNDING), (verdict.analysis.name, run)
-            if verdict.analysis.name == "last_iterate" and claimed:
-                largest = max(largest, exact / claimed)
-    return largest
-
-
-def test_linear_gaussian_instances():
-    assert check(1_000, seed=1) == pytest.approx(1.0, abs=1e-6), "some instance should come close"
+def test_gaussian_chains():
+    """Thousands of members: lines under a ridge, known spreads, travellers."""
+    assert check(60, seed=1) == pytest.approx(1.0, abs=1e-6), "some instance should come close"
 
 
 @pytest.mark.slow
-def test_ten_thousand_linear_gaussian_instances():
-    assert check(10_000, seed=2) == pytest.approx(1.0, abs=1e-6)
+def test_many_gaussian_chains():
+    assert check(600, seed=2) == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(300))

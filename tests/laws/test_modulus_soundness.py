@@ -167,7 +167,7 @@ def some_moduli(rng):
         rows.weakly_smooth_on_domain(eta, M, p, C),
         rows.smooth_bounded(eta, M, C),
         rows.saddle(eta, C, M),
-        rows.dissipative(eta, C, M / 2, M=M, C=C),
+        rows.dissipative(eta, C, M / 2, M=M, G=C),
         Least((rows.smooth(eta, M), rows.nonsmooth_convex(eta, C))),
     ]
 
@@ -231,9 +231,9 @@ LARGE_STEPS = make_run(
 
 def test_a_cap_below_which_steps_do_not_expand():
     plan = SampledPlan(LARGE_STEPS)
-    (rare, _), (tight, often) = plan.caps(1e-5)
+    (rare, _), *_, (tight, often) = plan.caps(1e-5)
     assert tight < 100 < rare and often <= 0.5e-5 / 2000
-    (rare, _), (steady, exceeded) = plan.caps(1e-8)
+    (rare, _), *_, (steady, exceeded) = plan.caps(1e-8)
     assert steady == 100 < rare
     assert exceeded == binomial_tail(999, 0.05, 100) > 1e-11
     assert plan.caps(1e-12) == [plan.cap(1e-12)]  # not even one step could afford it

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from laws.strategies import positive, runs
+from runs import possible
 from wane import certify
 from wane.analyses import ANALYSES
 from wane.describe import (
@@ -81,7 +82,8 @@ def test_units_do_not_matter(run, k):
     o = run.objective
     scaled = replace(
         o,
-        gradient_bound=k * o.gradient_bound,
+        gradient_bound=o.gradient_bound and k * o.gradient_bound,
+        gradient_difference_bound=o.gradient_difference_bound and k * o.gradient_difference_bound,
         smoothness=None if o.smoothness is None else k * o.smoothness,
         strong_convexity=None if o.strong_convexity is None else k * o.strong_convexity,
         ridge=k * o.ridge,
@@ -123,7 +125,14 @@ def test_replace_one_is_zero_out_at_twice_the_bound(run):
     base = replace(
         run, schedule=Schedule(phases), steps=None, step_size=None, noise=None, cool_down=0
     )
-    doubled = replace(base.objective, gradient_bound=2 * base.objective.gradient_bound)
+    difference = run.gradient_sensitivity * run.batch_size
+    if run.objective.clipped and difference < 2 * run.objective.gradient_bound:
+        return  # clipping elsewhere is another algorithm
+    objective = replace(
+        base.objective, strong_convexity=min(run.objective.strong_convexity or 0.0, 0.0)
+    )
+    base = replace(base, objective=objective)
+    doubled = replace(objective, gradient_bound=difference, gradient_difference_bound=None)
     other = replace(base, objective=doubled, adjacency=Adjacency.ZERO_OUT)
     # a modulus uses the bound itself, not only the sensitivity
     names = {"gaussian_composition", "last_iterate", "last_iterate_bounded", "secret_order"}
@@ -135,10 +144,7 @@ def test_replace_one_is_zero_out_at_twice_the_bound(run):
 @given(runs(), st.floats(1.0, 100.0))
 def test_more_noise_never_hurts_and_never_changes_what_applies(run, factor):
     before, after = answers(run), answers(run.noise_scaled(factor))
-    declared = run.objective.log_sobolev is not None
     for name, value in before.items():
-        if declared and name == "log_sobolev_dynamics" and after[name] is None:
-            continue  # more noise spreads the iterates, which may rule out the declared constant
         assert (value is None) == (after[name] is None), name
         if value is not None:
             assert after[name] <= value * (1 + slack(name)) + NEGLIGIBLE, name
@@ -182,7 +188,7 @@ def test_hiding_never_costs_more_than_composition(run):
 @given(runs(complete=True, sampled=False))
 def test_one_step_is_one_gaussian(run):
     one = NoisyDescent(
-        objective=run.objective,
+        objective=possible(run.objective),
         records=run.records,
         steps=1,
         step_size=0.1,
@@ -190,7 +196,7 @@ def test_one_step_is_one_gaussian(run):
         batches=run.batches,
         adjacency=Adjacency.REPLACE_ONE,
     )
-    mu = 2 * run.objective.gradient_bound / run.batch_size / 2.0
+    mu = one.gradient_sensitivity / 2.0
     for name in ("gaussian_composition", "last_iterate"):
         assert answers(one, fast)[name] == pytest.approx(8 * mu**2 / 2, rel=EXACT)
 
@@ -255,7 +261,7 @@ def test_extreme_numbers_give_a_number_or_a_refusal(run, bound, step_size, noise
     sampled = isinstance(run.batches, Poisson | WithoutReplacement)
     assume(not (sampled and steps > 10**5 and noise <= bound))  # billions of epsilon, in minutes
     extreme = NoisyDescent(
-        objective=replace(run.objective, gradient_bound=bound),
+        objective=possible(replace(run.objective, gradient_bound=bound), run.domain.diameter),
         records=run.records,
         steps=steps,
         step_size=step_size,

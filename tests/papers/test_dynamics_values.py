@@ -354,7 +354,9 @@ def test_plan(case):
 @pytest.mark.parametrize("eta", [0.05, 0.4, 0.45])
 def test_plans_are_certified_at_their_target(eta):
     """Also for steps above 2/(strong_convexity + smoothness), where the contraction turns."""
-    objective = Objective(gradient_bound=1.0, smoothness=4.0, strong_convexity=1.0, dimension=5)
+    objective = Objective(
+        gradient_difference_bound=2.0, smoothness=4.0, strong_convexity=1.0, dimension=5
+    )
     plan = plan_descent(
         mu=0.4,
         sensitivity=2.0,

@@ -29,7 +29,7 @@ def objective_with_constant(c: float, lam: float, *, bound: float = 1.0) -> Obje
         low = (1.0 - c) / lam
         return Objective(gradient_bound=bound, smoothness=abs(low), strong_convexity=low)
     m = (1.0 - c) / lam
-    return Objective(gradient_bound=bound, smoothness=m, strong_convexity=m)
+    return Objective(gradient_difference_bound=2 * bound, smoothness=m, strong_convexity=m)
 
 
 @cases(SHEET, "end_to_end")

@@ -10,6 +10,7 @@ from vectors import TEN_DIGITS, cases, load
 
 from wane import mixing
 from wane.guarantees import GaussianDP, RenyiDP
+from wane.literature import modulus_mixing
 from wane.literature import modulus_paper as printed
 from wane.numerics.normal import gaussian_delta
 from wane.numerics.sampled_gaussian import renyi_add_or_remove, renyi_replace
@@ -42,7 +43,7 @@ def every(name, formula, pick=lambda value: value):
 
 
 def test_offsets_and_factors():
-    every("h_lipschitz", lambda eta, L: rows.nonsmooth_convex(eta, L).offset)
+    every("h_lipschitz", lambda eta, L: rows.nonsmooth_convex(eta, 2 * L).offset)
     every("h_weakly_smooth", rows.weakly_smooth_offset)
     every(
         "c_strongly_convex_tight",
@@ -59,13 +60,13 @@ def test_dissipative(case):
 
 def test_moduli_at_a_distance():
     def refined(delta, eta, M, p, L):
-        return rows.weakly_smooth_refined(eta, M, p, math.inf if L is None else L)(delta)
+        return rows.weakly_smooth_refined(eta, M, p, math.inf if L is None else 2 * L)(delta)
 
     every("phi_weakly_smooth_refined", refined)
-    every("phi_saddle", lambda delta, eta, L, beta: rows.saddle(eta, L, beta)(delta))
+    every("phi_saddle", lambda delta, eta, L, beta: rows.saddle(eta, 2 * L, beta)(delta))
     every(
         "phi_nonconvex_bounded",
-        lambda delta, eta, L, beta: rows.smooth_bounded(eta, beta, L)(delta),
+        lambda delta, eta, L, beta: rows.smooth_bounded(eta, beta, 2 * L)(delta),
     )
 
 
@@ -135,7 +136,7 @@ def test_saddle(case):
     )
     agree(value, case["value"][0])
     assert leading == case["value"][1]
-    modulus = rows.saddle(1.0, case["two_eta_L"] / 2, case["eta_beta"])
+    modulus = rows.saddle(1.0, case["two_eta_L"], case["eta_beta"])
     lines = solve([Stretch(modulus, 0.0, case["sigma2"], case["T"])], case["D"], knots=400).value
     assert value * (1 - TEN_DIGITS) <= lines <= value * (1 + UPPER)
 
@@ -148,7 +149,7 @@ def test_tangent_lines_weakly_smooth(case):
 
 @cases(SHEET, "P_value_nonconvex_bounded_linesDP")
 def test_tangent_lines_nonconvex(case):
-    check_lines(rows.smooth_bounded(1.0, case["eta_beta"], case["two_eta_L"] / 2), case)
+    check_lines(rows.smooth_bounded(1.0, case["eta_beta"], case["two_eta_L"]), case)
 
 
 def check_lines(modulus, case):
@@ -166,7 +167,7 @@ def test_exact_chains_stay_below(case):
     exact, bound = case["value"]
     eta, D = case["eta"], case["X"][1] - case["X"][0]
     modulus = {
-        "|x| (L=1)": lambda: rows.nonsmooth_convex(eta, 1.0),
+        "|x| (L=1)": lambda: rows.nonsmooth_convex(eta, 2.0),
         "|x|^1.5/1.5 (p=.5,M=sqrt2)": lambda: rows.weakly_smooth(eta, math.sqrt(2), 0.5),
         "x^2/2": lambda: rows.strongly_convex_smooth(eta, 1.0, 1.0),
         "(x^2-1)^2/4": lambda: rows.affine((1 + eta) ** 2),
@@ -262,10 +263,13 @@ def test_no_reference_value_is_forgotten():
 def test_mixing_formulas():
     every(
         "theta_lemma41",
-        lambda p, M, D: mixing.half_mixing_threshold(exponent=p, constant=M, diameter=D),
+        lambda p, M, D: modulus_mixing.half_mixing_threshold(exponent=p, constant=M, diameter=D),
     )
-    every("tmix_thm42", lambda D, eta, eps: mixing.paper_steps(diameter=D, step_size=eta, tv=eps))
-    every("propA14", lambda Tstar, eps: mixing.boosted_steps(half_steps=Tstar, tv=eps))
+    every(
+        "tmix_thm42",
+        lambda D, eta, eps: modulus_mixing.paper_steps(diameter=D, step_size=eta, tv=eps),
+    )
+    every("propA14", lambda Tstar, eps: modulus_mixing.boosted_steps(half_steps=Tstar, tv=eps))
 
 
 @cases(SHEET, "T_half_gdp")
@@ -286,7 +290,7 @@ def test_one_step(case):
 def test_sharper_route_is_three_and_a_half_times_faster():
     smooth = rows.smooth_convex(0.001, 1.0)
     ours = mixing.steps_to(smooth, 0.002, 1.0, 0.5)
-    assert 3.5 * ours <= mixing.paper_steps(1.0, 0.001, 0.5)
+    assert 3.5 * ours <= modulus_mixing.paper_steps(1.0, 0.001, 0.5)
 
 
 # as printed -------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def test_noise_contracts_too(steps):
     trap = sum(c ** (2 * t) for t in range(steps))
     assert trap < exact
     run = NoisyDescent(
-        objective=Objective(gradient_bound=1.0, smoothness=0.1, strong_convexity=0.1),
+        objective=Objective(gradient_difference_bound=2.0, smoothness=0.1, strong_convexity=0.1),
         records=1,
         steps=steps,
         step_size=1.0,
@@ -155,7 +155,7 @@ def test_expansive_runs_do_not_overflow_to_perfect_privacy():
 
 def test_a_vanishing_guarantee_is_never_zero():
     run = NoisyDescent(
-        objective=Objective(gradient_bound=1.0, smoothness=0.5, strong_convexity=0.5),
+        objective=Objective(gradient_difference_bound=2.0, smoothness=0.5, strong_convexity=0.5),
         records=3000,
         steps=3000,
         step_size=1.0,

@@ -83,12 +83,16 @@ def test_E1_2_the_split_must_not_exceed_one():
 
 
 def test_E1_7_what_is_loose_is_the_lower_bound():
-    """The printed gap of two is the lower bound's; the best constant gamma is one half."""
+    """For long runs the gap of two is the lower bound's, and the best constant gamma one half."""
     bound = printed.quadratic(alpha=1.0, K=2000, **FIGURE)
     exact = figure_quadratic(2000)
     lower = printed.quadratic_lower(alpha=1.0, K=2000, **FIGURE)
     assert bound / exact == pytest.approx(1.0203, rel=1e-4)
     assert exact / lower == pytest.approx(1.98, rel=1e-4)
+    # after one step it is the upper bound's
+    once = printed.quadratic(alpha=1.0, K=1, **FIGURE)
+    assert once / figure_quadratic(1) == pytest.approx(1.9803, rel=1e-4)
+    assert figure_quadratic(1) / printed.quadratic_lower(alpha=1.0, K=1, **FIGURE) < 1.011
 
     # "gamma to zero is best at convergence"
     constant, time = 2475.0, 40.0
@@ -176,3 +180,12 @@ def test_E_M1_the_contraction_is_the_larger_of_two_absolute_values():
 def test_nothing_printed_enters_a_certificate():
     assert len(printed.BOUNDS) == 13
     assert {bound.key for bound in printed.BOUNDS} == {"chourasia2021dynamics"}
+
+
+@pytest.mark.parametrize(("tau", "best"), [(1.0, 1.0), (2.0, 0.647), (10.0, 0.5)])
+def test_E1_7_the_best_constant_gamma_is_one_half_only_for_long_runs(tau, best):
+    """Theorem 2 at constant split g: (66) in units of alpha Sg^2/(2 c sigma^4 n^2)."""
+    split = np.linspace(0.01, 1.0, 991)
+    exponent = np.maximum(2.0 * (1.0 - split) * tau, 1e-300)
+    bound = tau / (2.0 * split) * -np.expm1(-exponent) / exponent
+    assert split[np.argmin(bound)] == pytest.approx(best, abs=2e-3)

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, stats
 
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP
@@ -119,30 +119,42 @@ def test_E2_5_displays_in_the_proofs():
     made = calibrated_ornstein_uhlenbeck(
         PrivacyTarget(mu=1.0), sensitivity=1.0, norm_bound=R, dimension=3
     )
-    assert made.mean_squared_error() == pytest.approx(truth, rel=EXACT)
+    # the rounding of the statistic is charged, a share of 2^-40
+    assert made.mean_squared_error() == pytest.approx(truth, rel=1e-11)
 
 
 def test_E2_6_laws_that_do_not_merge_are_refused():
-    """A process pushed away from the origin keeps its memory: the integral alone is too small."""
-    theta, rho, t = -1.0, 1.0, 0.5
+    """A process pushed away from a mirror keeps its memory: the integral alone is too small."""
+    t = 0.5
 
-    def variance(s):
-        return rho**2 * -math.expm1(-2 * theta * s) / theta
+    def folded(y, start, s):
+        """Density of the reflected process: the sum of a normal density and its mirror image."""
+        std = math.sqrt(math.expm1(2 * s))
+        mean = start * math.exp(s)
+        return stats.norm.pdf(y, mean, std) + stats.norm.pdf(y, -mean, std)
 
     def rate(s):
-        return rho**2 * (math.exp(-theta * s) / variance(s)) ** 2
+        """The largest squared slope of the log ratio, over positions."""
+        y = np.linspace(0.0, 40.0, 4001) * math.sqrt(math.expm1(2 * s))
+        a = math.exp(s) / math.expm1(2 * s)
+        return float(np.max((a * np.tanh(a * y)) ** 2))
 
     def remaining(s):
-        return math.exp(-2 * theta * s) / (2 * variance(s))
+        """Half the divergence of order two, by quadrature."""
+        std = math.sqrt(math.expm1(2 * s))
+        y = np.linspace(0.0, 40.0 * std, 200_001)
+        ratio = folded(y, 1.0, s) ** 2 / np.maximum(folded(y, 0.0, s), 1e-300)
+        return 0.5 * math.log(float(integrate.trapezoid(ratio, y)))
 
-    printed = integrate.quad(rate, t, 40.0)[0]
+    # the only measure without flux through the mirror is exp(x^2/2): p' - x p = 0
+    printed = integrate.quad(rate, t, 16.0)[0]
     assert printed == pytest.approx(0.2910, abs=1e-4)
-    assert remaining(t) == pytest.approx(0.7910, abs=1e-4)
+    assert remaining(t) == pytest.approx(0.4651, abs=1e-4)
     assert printed < remaining(t)
     with pytest.raises(NoTheoremApplies, match="not merged"):
-        intrinsic.intrinsic_sensitivity(rate, remaining, time=t, horizon=40.0)
-    ours = intrinsic.finite_horizon(rate, remaining, time=t, horizon=40.0)
-    assert remaining(t) <= ours <= remaining(t) * (1 + 1e-9)
+        intrinsic.intrinsic_sensitivity(rate, remaining, time=t, horizon=16.0)
+    ours = intrinsic.finite_horizon(rate, remaining, time=t, horizon=16.0)
+    assert remaining(t) <= ours <= 1.1 * remaining(t)
     with pytest.raises(InvalidDescription, match="reversion"):
         OrnsteinUhlenbeckMechanism(sensitivity=1.0, reversion=-1.0, time=t)
 

@@ -76,7 +76,7 @@ def test_e2_large_batches_have_another_modulus():
     objective = Objective(gradient_bound=1.0, strong_convexity=0.0)
     eta = 0.1
     jump = 2 * eta * 3  # |x| on both sides of zero
-    assert jump**2 > rows.nonsmooth_convex(eta, 1.0).offset
+    assert jump**2 > rows.nonsmooth_convex(eta, 2.0).offset
     three = step_modulus(objective, Batch(eta, 1, 0, 3))
     assert isinstance(three, AffineSquare)
     assert three.offset >= jump**2 * (1 - 1e-12)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import wane
-from wane.errors import Unreachable
+from wane.errors import InvalidDescription, Unreachable
 
 home = importlib.import_module("wane.certify.calibrate")
 
@@ -38,11 +38,11 @@ def answers(monkeypatch):
     """The runs that calibration certifies."""
     asked = []
 
-    def counting(run):
+    def counting(run, facts):
         asked.append(run)
-        return wane.certify(run)
+        return wane.certify(run, facts=facts(run))
 
-    monkeypatch.setattr(home, "certify", counting)
+    monkeypatch.setattr(home, "certify_with", counting)
     return asked
 
 
@@ -78,3 +78,85 @@ def test_what_no_noise_reaches_is_said(monkeypatch):
     monkeypatch.setattr(home, "LARGEST_FACTOR", 2.0)
     with pytest.raises(Unreachable, match="No amount of noise reaches"):
         wane.calibrate(RUNS["Poisson"], epsilon=1e-3, delta=1e-6)
+
+
+QUIET = {**COMMON, "noise": wane.NoiseMultiplier(20.0)}
+GAUSSIAN = wane.NoisyDescent(objective=CONVEX, batches=wane.Cyclic(20), **QUIET)
+GOALS = [
+    ({"renyi": (8.0, 0.5)}, lambda certificate: certificate.renyi(8.0), 0.5),
+    ({"renyi": (1.5, 2.0)}, lambda certificate: certificate.renyi(1.5), 2.0),
+    ({"zcdp": 0.1}, lambda certificate: certificate.zcdp, 0.1),
+    ({"mu": 0.7}, lambda certificate: certificate.mu, 0.7),
+    ({"epsilon": 1.0, "delta": 1e-6}, lambda certificate: certificate.epsilon(1e-6), 1.0),
+]
+
+
+@pytest.mark.parametrize(("goal", "measure", "wanted"), GOALS)
+@pytest.mark.parametrize("over", ["noise", "steps", "step-size"])
+def test_every_target_is_met_from_the_private_side(goal, measure, wanted, over):
+    found = wane.calibrate(GAUSSIAN, over=over, **goal)
+    assert measure(found.certificate) <= wanted
+    assert found.reached == measure(found.certificate)
+    if over == "noise":
+        assert measure(found.certificate) == pytest.approx(wanted, rel=1e-9)
+        assert measure(wane.certify(found.run.noise_scaled(1.0 - 1e-9))) > wanted
+
+
+def test_a_divergence_may_be_the_target_of_sampled_runs():
+    found = wane.calibrate(RUNS["Poisson"], renyi=(8.0, 0.2))
+    assert 0.2 * (1 - 1e-4) <= found.certificate.renyi(8.0) <= 0.2
+
+
+def test_gaussian_targets_of_sampled_runs_are_unreachable():
+    for goal in ({"zcdp": 0.1}, {"mu": 0.5}):
+        with pytest.raises(Unreachable, match="No amount of noise reaches"):
+            wane.calibrate(RUNS["Poisson"], **goal)
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        {},
+        {"epsilon": 1.0},
+        {"delta": 1e-5},
+        {"mu": 1.0, "delta": 1e-5},
+        {"mu": 1.0, "zcdp": 1.0},
+        {"renyi": (2.0, 1.0), "epsilon": 1.0, "delta": 1e-5},
+        {"renyi": 2.0},
+        {"renyi": (1.0, 1.0)},
+        {"renyi": (2.0, 0.0)},
+        {"zcdp": 0.0},
+        {"mu": 0.0},
+    ],
+)
+def test_targets_that_are_none_are_refused(goal):
+    with pytest.raises(InvalidDescription):
+        wane.calibrate(GAUSSIAN, **goal)
+
+
+def test_the_divergence_of_a_certificate_is_the_least_of_all_theorems():
+    certificate = wane.certify(GAUSSIAN)
+    each = [v.guarantee.renyi(3.0) for v in certificate.applicable]
+    assert len(each) > 1
+    assert certificate.renyi(3.0) == min(each) < max(each)
+    with pytest.raises(InvalidDescription, match="order must be"):
+        certificate.renyi(1.0)
+
+
+def test_of_equal_epsilons_the_smaller_mu_is_best():
+    """Both theorems give epsilon 0 at a large delta; composition has a far larger mu."""
+    run = replace(GAUSSIAN, noise=wane.NoiseMultiplier(1e6), steps=5000)
+    certificate = wane.certify(run)
+    mus = {v.analysis.name: v.guarantee.mu for v in certificate.applicable}
+    assert certificate.epsilon(1e-2) == 0.0
+    assert mus["last_iterate"] < 0.2 * mus["gaussian_composition"]
+    assert certificate.best(1e-2).guarantee.mu == min(mus.values())
+    assert certificate.epsilon(0.0) == float("inf")
+    assert certificate.best(0.0).guarantee.mu == min(mus.values())
+
+
+def test_runs_on_other_numbers_of_records_are_not_composed():
+    one, other = (wane.certify(replace(GAUSSIAN, records=n)) for n in (1000, 2000))
+    assert one.compose(one).mu == pytest.approx(2**0.5 * one.mu)
+    with pytest.raises(InvalidDescription, match="records must be the same"):
+        one.compose(other)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from runs import make_run
 from wane.cli import main
+from wane.describe.fields import run_to_fields
 
 SPEC = """
 kind = "noisy-descent"
@@ -68,7 +70,9 @@ def test_certify(capsys, spec):
 
 def test_certify_at_an_epsilon(capsys, spec):
     made = as_json(capsys, "certify", spec, "--epsilon", "5")
-    assert made["epsilon"] == 5
+    assert made["epsilon"] == pytest.approx(5, rel=1e-9)
+    assert made["epsilon"] <= 5  # the number that the theorems say at the delta found
+    assert made["epsilon"] == min(v["epsilon"] for v in made["verdicts"] if v["applies"])
     assert 0 < made["delta"] < 1e-5
 
 
@@ -229,3 +233,33 @@ def test_the_installed_command_runs(spec):
         check=True,
     )
     assert json.loads(done.stdout)["theorem"] == "last_iterate"
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (["--mu", "0.5"], "Gaussian privacy with mu=0.5"),
+        (["--zcdp", "0.125"], "zero-concentrated privacy with rho=0.125"),
+        (["--renyi", "8", "1"], "a Renyi divergence of 1 at order 8"),
+        (["--epsilon", "1", "--delta", "1e-5"], "epsilon=1 at delta=1e-05"),
+    ],
+)
+def test_calibrate_takes_every_kind_of_target(target, words, tmp_path, capsys):
+    spec = tmp_path / "run.json"
+    spec.write_text(json.dumps(run_to_fields(make_run())))
+    assert main(["calibrate", str(spec), *target, "--over", "noise", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    wanted = float(target[1] if target[0] != "--renyi" else target[2])
+    assert made["target"]["words"] == words
+    assert made["target"]["reached"] == pytest.approx(wanted, rel=1e-9)
+    assert made["target"]["reached"] <= wanted
+    assert main(["calibrate", str(spec), *target, "--over", "noise"]) == 0
+    assert words in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("target", [[], ["--epsilon", "1"], ["--mu", "1", "--zcdp", "1"]])
+def test_calibrate_refuses_no_target_and_two(target, tmp_path, capsys):
+    spec = tmp_path / "run.json"
+    spec.write_text(json.dumps(run_to_fields(make_run())))
+    assert main(["calibrate", str(spec), *target, "--over", "noise"]) == 2
+    assert "the target must be one of" in capsys.readouterr().err

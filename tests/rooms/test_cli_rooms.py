@@ -43,6 +43,8 @@ def test_a_measured_audit_stays_below_the_certificate(capsys, spec, tmp_path):
 
 def test_the_ledger_is_shown_limited_and_exported(capsys, spec, tmp_path):
     book = tmp_path / "ledger.db"
+    answer(capsys, "ledger", "init", book)
+    answer(capsys, "ledger", "add", book, "--dataset", "patients")
     made = answer(capsys, "ledger", "set-budget", book, "--dataset", "patients", "--epsilon", 20)
     assert made["budget"] == {"epsilon": 20, "delta": 1e-5, "adjacency": "zero-out"}
     certificate = certify(read_run(spec))
@@ -77,6 +79,8 @@ def test_bad_requests_get_one_line(capsys, tmp_path, monkeypatch, arguments):
 
 
 def test_a_budget_says_its_adjacency(capsys, tmp_path):
+    answer(capsys, "ledger", "init", tmp_path / "l.db")
+    answer(capsys, "ledger", "add", tmp_path / "l.db", "--dataset", "d")
     made = answer(
         capsys,
         *("ledger", "set-budget", tmp_path / "l.db", "--dataset", "d", "--epsilon", 1),

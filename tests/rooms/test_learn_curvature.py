@@ -10,22 +10,34 @@ import numpy as np
 import pytest
 from learn_cases import declared, targets
 
-from wane.certify import JointCertificate, certify
-from wane.describe import Adjacency, Cyclic, FullBatch, Objective
+from runs import make_run
+from wane.certify import JointCertificate, SideRelease, certify
+from wane.describe import (
+    Adjacency,
+    Cyclic,
+    Fact,
+    FactKind,
+    FullBatch,
+    NoiseMultiplier,
+    NoisyDescent,
+)
 from wane.describe.domains import Ball
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP, WithFailure
 from wane.learn import (
+    CurvatureBound,
     PrivateCurvature,
     PrivateLogisticRegression,
     PublicData,
     load_model,
     longer_steps,
 )
-from wane.learn.curvature import _largest_eigenvalue, _lost, averaged, private_curvature
+from wane.learn.curvature import _largest_eigenvalue, _lost, private_curvature
 from wane.learn.plan import Problem, plan
 from wane.ledger import Budget, BudgetExceeded, Ledger
+from wane.report import certificate_document
 from wane.run.links import Logistic, SoftmaxEnvelope, Squared
+from wane.verify import verify
 
 LINKS = [(Logistic(), 0.2), (Logistic(), None), (SoftmaxEnvelope(4), 0.3), (Squared(), 0.5)]
 MU, BETA = 0.05, 1e-6
@@ -142,8 +154,54 @@ def test_longer_steps_are_certified_together_with_the_bound():
     assert bound.smoothness < 0.05
     longer = replace(run, step_size=5 * run.step_size)
     known = certify(longer).epsilon(1e-5)  # the theorems expand, and charge for every iterate
-    joint = JointCertificate((bound.release, certify(bound.applied(longer))))
+    found = certify(longer, facts=[bound.about(longer)])
+    assert found.best().analysis.name == "averaged_last_iterate"
+    joint = JointCertificate((bound.release, found))
     assert joint.epsilon(1e-5) < 0.75 * known
+    assert verify(certificate_document(joint, delta=1e-5)).verified
+
+
+def test_the_bound_is_of_no_other_run():
+    """One record bends, the others are flat: batches of one bend a thousand times the average."""
+    features = np.zeros((1000, 2))
+    features[0, 0] = 1.0
+    bound = released(features, Logistic(), 1.0)
+    run = NoisyDescent(
+        objective=Logistic().objective(1.0, 1.0, 0.01),
+        records=1000,
+        steps=50,
+        step_size=1.5 / (bound.smoothness + 0.02),
+        noise=NoiseMultiplier(5.0),
+        adjacency=Adjacency.ZERO_OUT,
+    )
+    fact = bound.about(run)
+    hidden = certify(run, facts=[fact])
+    assert hidden.epsilon(1e-5) < certify(run).epsilon(1e-5)
+    for changes in (
+        {"batches": Cyclic(1)},
+        {"batches": Cyclic(1000)},
+        {"steps": 51},
+        {"objective": replace(run.objective, ridge=0.1)},
+        {"adjacency": Adjacency.REPLACE_ONE},
+        {"records": 1001},
+    ):
+        other = replace(run, **changes)
+        assert certify(other, facts=[fact]).epsilon(1e-5) == certify(other).epsilon(1e-5)
+    for changes in ({"records": 1001}, {"objective": Logistic().objective(1.0, 0.5, 0.0)}):
+        with pytest.raises(InvalidDescription, match="records and gradient_bound"):
+            bound.about(replace(run, **changes))
+
+
+def test_the_average_of_losses_that_bend_down_is_not_used():
+    run = make_run()
+    fact = Fact.of(run, FactKind.AVERAGE_SMOOTHNESS, 0.01)
+    names = {v.analysis.name for v in certify(run, facts=[fact]).applicable}
+    assert "averaged_last_iterate" in names
+    for changes in ({"strong_convexity": -0.1}, {"strong_convexity": None}, {"clipped": True}):
+        bent = replace(run, objective=replace(run.objective, **changes))
+        fact = Fact.of(bent, FactKind.AVERAGE_SMOOTHNESS, 0.01)
+        names = {v.analysis.name for v in certify(bent, facts=[fact]).applicable}
+        assert "averaged_last_iterate" not in names
 
 
 def test_where_the_average_is_not_what_runs_it_is_refused():
@@ -154,11 +212,11 @@ def test_where_the_average_is_not_what_runs_it_is_refused():
         return plan(of, epsilon=1.0, delta=1e-5, adjacency=adjacency, **choices)
 
     with pytest.raises(InvalidDescription, match="batches"):
-        bound.applied(planned(batches=Cyclic(50)))
+        bound.about(planned(batches=Cyclic(50)))
     with pytest.raises(InvalidDescription, match="domain"):
-        bound.applied(planned(batches=FullBatch(), domain=Ball(1.0)))
+        bound.about(planned(batches=FullBatch(), domain=Ball(1.0)))
     with pytest.raises(InvalidDescription, match="adjacency"):
-        bound.applied(planned(Adjacency.REPLACE_ONE, batches=FullBatch()))
+        bound.about(planned(Adjacency.REPLACE_ONE, batches=FullBatch()))
     with pytest.raises(InvalidDescription, match="adjacency"):
         released(rows(7, 20), Logistic(), 0.2, adjacency=Adjacency.ADD_REMOVE)
     with pytest.raises(InvalidDescription, match="failure_probability"):
@@ -195,7 +253,9 @@ def test_an_estimator_takes_longer_steps_within_its_target(adjacency, epsilon, d
     assert model.run_.steps < plain.run_.steps
     assert isinstance(model.run_.batches, FullBatch)
     bound, run = model.certificate_.parts
-    assert run.run == model.run_ and run == certify(model.run_)
+    assert run.run == model.run_ and run == certify(model.run_, facts=run.facts)
+    (fact,) = run.facts
+    assert fact.kind is FactKind.AVERAGE_SMOOTHNESS
     assert isinstance(bound.guarantee, WithFailure)
     assert bound.guarantee.probability == pytest.approx(0.01 * delta)
     assert 0.99 * epsilon < model.certificate_.epsilon(delta) <= epsilon
@@ -203,7 +263,8 @@ def test_an_estimator_takes_longer_steps_within_its_target(adjacency, epsilon, d
     assert bound.guarantee.inner.mu**2 == pytest.approx(0.01 * spent, rel=1e-4)
     # without the bound nothing of the sort could be claimed: the step is beyond one record's limit
     M = plain.run_.objective.smoothness
-    assert model.run_.step_size * M > 2.0 >= model.run_.step_size * model.run_.objective.smoothness
+    assert model.run_.objective.smoothness == M
+    assert model.run_.step_size * M > 2.0 >= model.run_.step_size * fact.value
 
 
 def test_whatever_the_bound_turns_out_to_be_the_promise_is_kept():
@@ -214,7 +275,8 @@ def test_whatever_the_bound_turns_out_to_be_the_promise_is_kept():
     seen = set()
     for z in (-1e9, -40.0, -4.0, 0.0, 3.0, 1e9):
         made = ready.first(Fixed(z))
-        seen.add(made.run.objective.smoothness)
+        (fact,) = made.certificate.parts[1].facts
+        seen.add(fact.value)
         assert made.certificate.epsilon(1e-5) <= promised
         assert made.certificate.parts[1].mu <= ready.certificate.parts[1].guarantee.mu
         assert made.run.objective.gradient_bound == made.gradients.objective.gradient_bound
@@ -224,7 +286,7 @@ def test_whatever_the_bound_turns_out_to_be_the_promise_is_kept():
 
 def test_the_promise_is_in_the_ledger_before_any_noise(tmp_path, monkeypatch):
     X, y = two_clouds(800)
-    account = Ledger(tmp_path / "ledger.db").account("people")
+    account = Ledger(tmp_path / "ledger.db", new=True).account("people", new=True)
     account.set_budget(Budget(1.0, 1e-5, Adjacency.ZERO_OUT))
     honest = longer_steps.private_curvature
 
@@ -301,17 +363,6 @@ def test_what_does_not_go_together_is_refused(changes, message):
                 PrivateCurvature(**{field: value})
 
 
-def test_losses_that_bend_downwards_are_refused():
-    hidden = Objective(gradient_bound=1.0, smoothness=1.0, strong_convexity=-0.5)
-    with pytest.raises(InvalidDescription, match="must be convex"):
-        averaged(hidden, 0.1)
-    clipped = Objective(gradient_bound=1.0, smoothness=1.0, strong_convexity=0.0, clipped=True)
-    with pytest.raises(InvalidDescription, match="must be convex"):
-        averaged(clipped, 0.1)
-    for link, bound in LINKS:
-        assert averaged(link.objective(1.0, bound, 0.0), 1e-3).smoothness == 1e-3
-
-
 def test_what_arithmetic_loses_is_counted():
     """A relative margin on M/n would not cover it: with n rows M/n itself is that much smaller."""
     long = np.random.default_rng(8).uniform(1.0, 9.0, (200_000, 2))
@@ -330,8 +381,10 @@ def test_a_plan_in_view_of_the_bound_has_the_same_time_and_the_same_noise():
     of = Problem(link=Logistic(), records=20_000, features=8, feature_norm=1.0)
     target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": Adjacency.ZERO_OUT}
     plain = plan(of, batches=FullBatch(), clip=0.2, **target)
-    longer = plan(of, batches=FullBatch(), clip=0.2, average_smoothness=0.04, **target)
-    assert longer.objective.smoothness == 0.04 and 3.9 * longer.steps < plain.steps
+    release = SideRelease("a bound", GaussianDP(0.1), "a test", Adjacency.ZERO_OUT)
+    bound = CurvatureBound(0.04, release, 20_000, 0.2)
+    longer = plan(of, batches=FullBatch(), clip=0.2, curvature=bound, **target)
+    assert longer.objective == plain.objective and 3.9 * longer.steps < plain.steps
     reached, noise = zip(
         *((r.steps * r.step_size, r.step_size**2 * r.steps * r.gradient_noise_stds[0] ** 2)
           for r in (plain, longer)), strict=True,
@@ -339,6 +392,6 @@ def test_a_plan_in_view_of_the_bound_has_the_same_time_and_the_same_noise():
     assert reached[0] == pytest.approx(reached[1], rel=1e-3)
     assert noise[0] == pytest.approx(noise[1], rel=1e-3)
     for changes in ({"batches": Cyclic(50)}, {"clip": None}, {"domain": Ball(1.0)}):
-        given = {"batches": FullBatch(), "clip": 0.2, "average_smoothness": 0.04} | changes
+        given = {"batches": FullBatch(), "clip": 0.2, "curvature": bound} | changes
         with pytest.raises(InvalidDescription, match="curvature of the average"):
             plan(of, **target, **given)

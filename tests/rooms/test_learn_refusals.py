@@ -28,10 +28,10 @@ def account(tmp_path, monkeypatch):
         raise AssertionError("noise was drawn")
 
     for module in (wane.learn.declared, wane.learn.mean):
-        for name in ("private_generator", "seeded_generator_voids_privacy", "generator"):
+        for name in ("noise_generator", "generator"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, refuse)
-    found = Ledger(tmp_path / "ledger.db").account("people")
+    found = Ledger(tmp_path / "ledger.db", new=True).account("people", new=True)
     found.set_budget(Budget(2.0, 1e-5, Adjacency.ZERO_OUT))
     return found
 
@@ -108,7 +108,7 @@ def test_data_of_one_declared_class_are_fitted_since_a_refusal_would_tell_of_a_r
 ):
     """Whether the last record of the other class is there must show in no error and no entry."""
     X, y = data(name)
-    account = Ledger(tmp_path / "ledger.db").account("people")
+    account = Ledger(tmp_path / "ledger.db", new=True).account("people", new=True)
     model = clone(ESTIMATORS[name][0])
     model.account = account
     one = model.fit(X, np.zeros_like(y))

@@ -66,6 +66,12 @@ def prepared(name, adjacency, generator, count):
     return ready, places
 
 
+@pytest.fixture(autouse=True)
+def finer_release(monkeypatch):
+    """Rounding to the usual grid would hide how far one record moves an iterate."""
+    monkeypatch.setattr("wane.run.grid.FINER", 50)
+
+
 def one_step(ready):
     """One step of the planned run, on the shared records and one more."""
     phase = next(iter(ready.run.plan))

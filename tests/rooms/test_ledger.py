@@ -24,7 +24,7 @@ BUDGET = Budget(6.0, 1e-5, Adjacency.ZERO_OUT)  # three releases fit, a fourth d
 
 @pytest.fixture
 def account(tmp_path):
-    return Ledger(tmp_path / "ledger.db").account("patients")
+    return Ledger(tmp_path / "ledger.db", new=True).account("patients", new=True)
 
 
 def test_spending_adds_up_and_stops_at_the_budget(account):
@@ -53,11 +53,11 @@ def test_it_is_written_before_the_release_begins(account):
 
 
 def test_accounts_are_apart_and_the_file_is_the_owners(account):
-    other = account.ledger.account("customers")
+    other = account.ledger.account("customers", new=True)
     with other.spend(CERTIFICATE):
         pass
     assert account.total is None and len(other.entries) == 1
-    assert account.ledger.datasets() == ("customers",)
+    assert account.ledger.datasets() == ("patients", "customers")
     assert stat.S_IMODE(account.ledger.path.stat().st_mode) == 0o600
 
 
@@ -122,7 +122,7 @@ def test_bad_files_get_one_line(tmp_path):
     with pytest.raises(InvalidDescription, match="directory"):
         Ledger(tmp_path)
     with pytest.raises(LedgerFault, match="cannot be used"):
-        Ledger(tmp_path / "no" / "such" / "folder.db")
+        Ledger(tmp_path / "no" / "such" / "folder.db", new=True)
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 201, None])
@@ -166,7 +166,8 @@ def test_500_kills_lose_no_spend_and_double_none(tmp_path):
     trials = 500
     for trial in range(trials):
         path = tmp_path / f"{trial % 25}.db"
-        account = Ledger(path).account("patients")
+        new = not path.exists()
+        account = Ledger(path, new=new).account("patients", new=new)
         before = len(account.entries)
         notes = os.open(tmp_path / "notes", os.O_RDWR | os.O_CREAT | os.O_TRUNC)
 

@@ -22,6 +22,8 @@ from wane.mechanisms import (
 
 DRAWS = 1_000_000
 FIVE_SIGMA = 5.0
+CHARGED = 1 + 2.0**-40 + 1e-12
+"""Without a bound on the norm, what roundings cost, as a factor on mu."""
 
 positive = st.floats(min_value=1e-6, max_value=1e6)
 
@@ -42,10 +44,10 @@ def test_mu_is_never_below_the_truth(sensitivity, reversion, spread, exponent):
     with mpmath.workdps(40):
         theta, rho, t, D = (mpmath.mpf(v) for v in (reversion, spread, time, sensitivity))
         truth = D / (rho * mpmath.sqrt(mpmath.expm1(2 * theta * t) / theta))
-        assert truth <= made.mu <= truth * (1 + mpmath.mpf(1e-12)) + mpmath.mpf(1e-320)
+        assert truth <= made.mu <= truth * CHARGED + mpmath.mpf(1e-320)
         brownian = BrownianMechanism(sensitivity=sensitivity, time=time, diffusion_scale=spread)
         exact = D / (rho * mpmath.sqrt(2 * t))
-        assert exact <= brownian.mu <= exact * (1 + mpmath.mpf(1e-14))
+        assert exact <= brownian.mu <= exact * CHARGED
 
 
 def test_slow_reversion_is_brownian_motion():
@@ -159,7 +161,7 @@ def test_when_the_pull_beats_plain_noise(reversion, spread, time, norm_bound):
 def test_release_has_the_marginal_law():
     made = ou(norm_bound=5.0)
     statistic = np.full(DRAWS, 4.0 / math.sqrt(DRAWS))
-    drawn = made.release(statistic, insecure_rng=np.random.default_rng(1))
+    drawn = made.release(statistic, seed_voids_privacy=1)
     law = made.law(statistic)
     standard = (drawn - law.mean) / law.std
     check_standard_normal(standard)
@@ -181,7 +183,7 @@ def test_paths_have_the_joint_law(kind):
     made = ou() if kind == "ou" else BrownianMechanism(sensitivity=1.0, time=0.4)
     times = [1.3, 0.4, 0.9]
     start = np.full(DRAWS, 1.5)
-    points = made.path(start, times, insecure_rng=np.random.default_rng(3))
+    points = made.path(start, times, seed_voids_privacy=3)
     order = np.argsort(times)
     clock, before = 0.0, start
     residuals = []
@@ -200,7 +202,7 @@ def test_paths_have_the_joint_law(kind):
 def test_any_shape_comes_back_in_its_shape():
     made = ou()
     for shape in ((), (3,), (2, 3), (2, 0), (1, 2, 3)):
-        released = made.release(np.zeros(shape), insecure_rng=np.random.default_rng(0))
+        released = made.release(np.zeros(shape), seed_voids_privacy=0)
         assert released.shape == shape
         assert released.dtype == np.float64
     assert isinstance(made.release([[1, 2], [3, 4]]), np.ndarray)
@@ -227,11 +229,12 @@ def test_outside_the_ball_refused_or_projected():
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.floats(-10, 10), min_size=6, max_size=6))
-def test_projection_never_increases_distances(numbers):
+def test_projection_increases_distances_by_no_more_than_is_charged(numbers):
     made = ou(norm_bound=1.0)
     first, second = np.array(numbers[:3]), np.array(numbers[3:])
     a, b = (made.law(f, outside=Outside.PROJECT).mean / made.scale for f in (first, second))
-    assert np.linalg.norm(a - b) <= np.linalg.norm(first - second) + 1e-14
+    charged = made.rounding_charge * (1.0 + 1e-3)  # and the arithmetic of this test
+    assert np.linalg.norm(a - b) <= np.linalg.norm(first - second) + charged
 
 
 def test_paths_never_go_before_the_certified_time():
@@ -258,7 +261,7 @@ def test_bad_parameters_are_refused(name, value):
         lambda: ou().release([[1.0], [1.0, 2.0]]),
         lambda: ou().release([1j]),
         lambda: ou().release([1.0], outside="project"),
-        lambda: ou().release([1.0], insecure_rng=7),
+        lambda: ou().release([1.0], seed_voids_privacy=-7),
         lambda: ou().mean_squared_error(),
         lambda: ou(dimension=2).mean_squared_error(),
         lambda: ou(dimension=2).mean_squared_error(-1.0),

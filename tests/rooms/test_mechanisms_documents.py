@@ -27,7 +27,7 @@ def test_three_levels_with_made_up_patients():
     example = runpy.run_path(str(ROOT / "examples" / "three_levels.py"))
     values = np.random.default_rng(0).normal(14.0, 3.5, size=569)
     truth, levels = example["shares"](values), example["plan"](records=569)
-    path = levels.open(truth, insecure_rng=np.random.default_rng(1))
+    path = levels.open(truth, seed_voids_privacy=1)
     for name in ("everybody", "hospital", "team"):
         path.publish(name)
     text = example["report"](levels, path, truth)

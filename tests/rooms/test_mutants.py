@@ -4,13 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from runs import CONVEX, make_run
+from runs import make_run
 from wane.analyses import ANALYSES
 from wane.certify import certify
 from wane.describe import (
     Adjacency,
     Cyclic,
     EveryIterate,
+    Fact,
+    FactKind,
     FullBatch,
     GradientNoise,
     Iterates,
@@ -23,6 +25,7 @@ from wane.describe import (
     WithoutReplacement,
 )
 from wane.describe.domains import MCP, Ball, Unbounded
+from wane.describe.facts import Facts
 from wane.theory import Applies, DoesNotApply, conditions, modulus_conditions
 
 BY_NAME = {a.name: a for a in ANALYSES}
@@ -73,16 +76,14 @@ BREAK = {
     "bounded_domain": changed(domain=Unbounded()),
     "bounded_distance": changed(domain=Unbounded()),
     "short_schedule": alternating(5001),
-    "few_phases": alternating(201),
     "one_phase": alternating(2),
     "simple_pattern": lambda run: replace(alternating(2)(run), batches=Cyclic(5)),
-    "few_levels": lambda run: phases(
-        run, [Phase(1, 0.5, GradientNoise(1.0 + i)) for i in range(17)]
-    ),
     "few_positions": changed(records=100_001, batches=ShuffledOnce(1)),
     "spare_records": changed(batches=WithoutReplacement(20)),
     "known_modulus": changed(objective=Objective(gradient_bound=1.0, ridge=2.0)),
-    "log_sobolev_constant": without("log_sobolev"),
+    "convex_losses": without("strong_convexity"),
+    "log_sobolev_constant": lambda run: run,  # and its fact is of another run, see `asked`
+    "average_smoothness": lambda run: run,
     "flattest_direction_rules": changed(domain=Ball(radius=1.0)),
 }
 
@@ -99,7 +100,6 @@ SAMPLED = [
     "last_iterate",
     "short_schedule",
     "always_noisy",
-    "few_levels",
     "nonexpansive_prox",
     "known_modulus",
     "bounded_distance",
@@ -114,6 +114,7 @@ COVERED = [
     "known_modulus",
 ]
 FIXED_SIZE = ["fixed_size_batches", "size_is_public", "spare_records"]
+OF_ONE_RUN = ("log_sobolev_constant", "average_smoothness")
 FULL, POISSON, FIXED = FullBatch(), Poisson(5), WithoutReplacement(5)
 NEEDS = {
     "gaussian_composition": (
@@ -122,13 +123,24 @@ NEEDS = {
     ),
     "poisson_composition": (
         POISSON,
-        ["bounded_gradient", "poisson_batches", "noisy", "few_phases"],
+        ["bounded_gradient", "poisson_batches", "noisy"],
     ),
     "fixed_size_composition": (
         FIXED,
-        ["bounded_gradient", "fixed_size_batches", "size_is_public", "noisy", "few_phases"],
+        ["bounded_gradient", "fixed_size_batches", "size_is_public", "noisy"],
     ),
     "last_iterate": (FULL, LIPSCHITZ),
+    "averaged_last_iterate": (
+        FULL,
+        [
+            "bounded_gradient",
+            "full_batch",
+            "convex_losses",
+            "some_hidden",
+            "certified_prox",
+            "average_smoothness",
+        ],
+    ),
     "last_iterate_bounded": (FULL, [*LIPSCHITZ, "bounded_domain", "short_schedule"]),
     "secret_order": (
         ShuffledOnce(5),
@@ -159,7 +171,6 @@ NEEDS = {
 def fitting(batches) -> NoisyDescent:
     """A run to which all theorems for these batches apply."""
     return make_run(
-        objective=replace(CONVEX, log_sobolev=1e-6),
         records=20,
         steps=4,
         step_size=1.0,
@@ -167,6 +178,13 @@ def fitting(batches) -> NoisyDescent:
         batches=batches,
         domain=Ball(radius=1.0),
     )
+
+
+def asked(name: str, run: NoisyDescent, *, of_another: bool = False):
+    """The theorem's answer, with facts of this run or of one a step longer."""
+    about = replace(run, steps=run.steps + 1) if of_another else run
+    facts = Facts(tuple(Fact.of(about, kind, 1e-6) for kind in FactKind))
+    return BY_NAME[name](run, facts)
 
 
 def test_every_theorem_has_its_hypotheses_written_down_here():
@@ -180,8 +198,9 @@ def test_every_theorem_has_its_hypotheses_written_down_here():
 )
 def test_a_theorem_refuses_a_run_that_breaks_one_of_its_hypotheses(name, hypothesis):
     run = fitting(NEEDS[name][0])
-    assert isinstance(BY_NAME[name](run), Applies)
-    verdict = BY_NAME[name](BREAK[hypothesis](run))
+    assert isinstance(asked(name, run), Applies)
+    broken = BREAK[hypothesis](run)
+    verdict = asked(name, broken, of_another=hypothesis in OF_ONE_RUN)
     assert isinstance(verdict, DoesNotApply)
     assert STATEMENTS[hypothesis] in {f.statement for f in verdict.obstacles}
 
@@ -197,11 +216,13 @@ def test_last_iterate_says_when_it_is_tight(hypothesis):
 
 def test_a_temperature_that_underflows_is_a_refusal():
     tiny = NoisyDescent(
-        objective=Objective(gradient_bound=1e-300, log_sobolev=1e-6),
+        objective=Objective(gradient_bound=1e-300),
         records=20,
         steps=1,
         step_size=1e-300,
         noise=GradientNoise(1e-300),
     )
-    (found,) = [v for v in certify(tiny).obstacles if v.analysis.name == "log_sobolev_dynamics"]
-    assert "underflows" in found.obstacles[-1].because
+    facts = [Fact.of(tiny, FactKind.LOG_SOBOLEV, 1e-6)]
+    refused = certify(tiny, facts=facts).obstacles
+    (found,) = [v for v in refused if v.analysis.name == "log_sobolev_dynamics"]
+    assert "range of doubles" in found.obstacles[-1].because

@@ -436,13 +436,13 @@ def test_many_draws_and_kinds_are_coarsened():
     assert 1.0 < math.fsum(draws.weights) <= 1.0 + 1e-12
     mean = math.fsum(m * w for m, w in zip(draws.mus, draws.weights, strict=True))
     assert 1.01 <= mean <= 1.0101
-    kinds = tuple((SampledGaussianStep(m, 0.25, Pair.REPLACE), 1) for m in mus[:50])
+    kinds = tuple((SampledGaussianStep(m, 0.25, Pair.REPLACE), 1) for m in mus[:100])
     coarse = _coarsened(kinds)
     assert all(
         a.mu >= b.mu and a.rate == b.rate for (a, _), (b, _) in zip(coarse, kinds, strict=True)
     )
-    assert 16 < len({a.mu for a, _ in coarse}) <= 33
-    assert _coarsened(kinds[:32]) == kinds[:32]
+    assert 32 < len({a.mu for a, _ in coarse}) <= 65
+    assert _coarsened(kinds[:64]) == kinds[:64]
     assert _coarsened(((GaussianStep(1.0), 3),)) == ((GaussianStep(1.0), 3),)
 
 

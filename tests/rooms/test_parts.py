@@ -244,6 +244,23 @@ def test_a_file_that_changes_stops_the_fit(table, monkeypatch):
         fit_table(made, table, SCHEMA)
 
 
+def test_a_file_with_as_many_other_rows_stops_the_fit(table, monkeypatch):
+    """Rows were counted and not compared: one record could have taken the place of all."""
+    made = model()
+    ready = made._finish
+
+    def other(prepared):
+        found = parquet.read_table(table)
+        same = pa.array([found["a"][0].as_py()] * len(found), found["a"].type)
+        found = found.set_column(0, "a", same)
+        parquet.write_table(found, table, row_group_size=900)
+        return ready(prepared)
+
+    monkeypatch.setattr(made, "_finish", other)
+    with pytest.raises(InvalidDescription, match="data must not change during a fit"):
+        fit_table(made, table, SCHEMA)
+
+
 def test_row_groups(table, tmp_path):
     parts = parquet_parts(table, SCHEMA)
     assert [part.rows for part in parts] == [900, 900, 500]

@@ -116,8 +116,11 @@ def test_plain_fields_are_part_of_the_document():
 def test_at_an_epsilon():
     made = report.certificate_document(certify(RUN), epsilon=5.0)
     valid(made)
-    assert made["epsilon"] == 5.0
-    assert made["delta"] == certify(RUN).delta(5.0)
+    assert made["delta"] == pytest.approx(certify(RUN).delta(5.0), rel=1e-9)
+    assert made["delta"] >= certify(RUN).delta(5.0)
+    assert made == report.certificate_document(certify(RUN), delta=made["delta"])
+    assert made["epsilon"] == pytest.approx(5.0, rel=1e-9)
+    assert made["epsilon"] <= 5.0
 
 
 def test_several_releases_are_charged_together():

@@ -21,6 +21,12 @@ BATCHES = (
 )
 
 
+@pytest.fixture
+def finer_release(monkeypatch):
+    """The grid of a release, so fine that it is lost in the tolerance of a comparison."""
+    monkeypatch.setattr("wane.run.grid.FINER", 50)
+
+
 def sums(seed=0, shape=(N, D), **changes):
     rng = np.random.default_rng(seed)
     make = {"feature_norm": 1.0, "gradient_bound": 0.3, **changes}
@@ -63,6 +69,7 @@ def by_hand(run, gradients, seed):
 @pytest.mark.parametrize("batches", BATCHES, ids=lambda b: b.kind)
 @pytest.mark.parametrize("cool_down", [0, 3])
 @pytest.mark.parametrize("ridge", [0.0, 0.2])
+@pytest.mark.usefixtures("finer_release")
 def test_every_kind_of_batch(batches, cool_down, ridge):
     from dataclasses import replace
 
@@ -73,6 +80,7 @@ def test_every_kind_of_batch(batches, cool_down, ridge):
     np.testing.assert_allclose(got, by_hand(run, gradients, 1)[-1], rtol=1e-12)
 
 
+@pytest.mark.usefixtures("finer_release")
 def test_schedules():
     gradients = sums()
     schedule = wane.Schedule(
@@ -114,6 +122,7 @@ DOMAINS = (
 
 
 @pytest.mark.parametrize("domain", DOMAINS, ids=lambda d: d.kind)
+@pytest.mark.usefixtures("finer_release")
 def test_every_domain(domain):
     gradients = sums()
     run = run_of(gradients, domain=domain, batches=wane.Cyclic(6))
@@ -122,6 +131,7 @@ def test_every_domain(domain):
     assert np.isfinite(domain.penalty(got))
 
 
+@pytest.mark.usefixtures("finer_release")
 def test_releases():
     gradients = sums()
     make = {"batches": wane.Poisson(6), "cool_down": 2}
@@ -192,6 +202,7 @@ def test_nothing_is_raised_for_what_records_hold(domain, value):
 Spoiled.objective = None
 
 
+@pytest.mark.usefixtures("finer_release")
 def test_neighbouring_runs_move_together():
     """Same noise, one record replaced, full batches: each step adds at most the sensitivity."""
     rng = np.random.default_rng(0)
@@ -205,7 +216,7 @@ def test_neighbouring_runs_move_together():
     paths = [descend(run, g, generator=seeded_generator_voids_privacy(6)) for g in (first, second)]
     apart = np.linalg.norm(paths[0] - paths[1], axis=1)
     step = 2.0 / first.objective.smoothness * 2 * 0.3 / N
-    assert (np.diff(apart, prepend=0.0) <= step * (1 + 1e-12)).all()
+    assert (np.diff(apart, prepend=0.0) <= step * (1 + 1e-12) + 1e-15).all()
     assert apart[-1] > 0.0
 
 

@@ -77,7 +77,7 @@ def test_samples_and_both_certificates(table):
     certificate = json.loads((out / "certificate.json").read_text())
     assert certificate["epsilon"] == made["epsilon"]
     assert certificate["status"] == "certified"
-    assert "3 independent chains of 300 steps" in certificate["released"]
+    assert "3 independent chains of 300 steps" in certificate["released_as"]
     assert json.loads((out / "distance.json").read_text()) == made["distance"]
     assert "distance from the posterior" in (out / "certificate.html").read_text()
     with (out / "samples.csv").open(newline="") as file:

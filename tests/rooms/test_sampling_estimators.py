@@ -228,7 +228,7 @@ def test_a_ledger_counts_every_sample(tmp_path):
     from wane.ledger import Budget, Ledger
     from wane.ledger.book import BudgetExceeded
 
-    account = Ledger(tmp_path / "book.db").account("people")
+    account = Ledger(tmp_path / "book.db", new=True).account("people", new=True)
     account.set_budget(Budget(1.2, 1e-5, Adjacency.ZERO_OUT))
     logistic(account=account, epsilon=1.0).fit(X, LABELS)
     with pytest.raises(BudgetExceeded):

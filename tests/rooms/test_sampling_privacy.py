@@ -1,6 +1,7 @@
 """What samples cost: every route is sound where the truth is known, and the smallest wins."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -277,3 +278,29 @@ def test_nothing_without_a_gradient_bound():
     run = UnderdampedRun(posterior=posterior, step_size=0.1, steps=10, friction=3.0)
     with pytest.raises(NoTheoremApplies, match="gradient_bound"):
         certify_underdamped(run).epsilon(1e-6)
+
+
+def test_underdamped_samples_of_unbounded_gradients_are_refused_in_words():
+    run = kinetic(100)
+    losses = run.posterior.losses
+    unbounded = replace(losses, objective=replace(losses.objective, gradient_bound=None))
+    certificate = certify_underdamped(
+        replace(run, posterior=replace(run.posterior, losses=unbounded))
+    )
+    for question in (certificate.delta, certificate.epsilon):
+        with pytest.raises(NoTheoremApplies, match="gradient_bound"):
+            question(0.5)
+
+
+def test_a_start_near_one_minimiser_is_not_carried_to_another_target():
+    posterior = logistic(temperature=4.0)
+    chain = posterior.chain(0.02, 100)
+    warmer = replace(posterior, temperature=8.0)
+    assert warmer.start.distance != posterior.start.distance
+    with pytest.raises(InvalidDescription, match="computed for another"):
+        replace(chain, target=warmer.target)
+    with pytest.raises(InvalidDescription, match="computed for another"):
+        replace(warmer.chain(0.02, 100), start=posterior.start)
+    near = wane.sampling.PointStart.near(posterior.target, 2.0)
+    assert near.distance >= 2.0 / posterior.target.strong_convexity
+    assert replace(chain, start=near).start == near

@@ -15,6 +15,7 @@ from wane.describe import Adjacency
 from wane.errors import InvalidDescription
 from wane.learn import PrivateLogisticRegression, PublicData, load_model, tuned
 from wane.learn.parts import Reader
+from wane.learn.tuning import refuse_private
 from wane.ledger import Budget, Ledger
 
 
@@ -60,7 +61,7 @@ def test_longer_or_shorter_runs_win_where_they_are_better(monkeypatch):
 
 
 def test_trials_spend_nothing_and_the_fit_is_entered_once(tmp_path):
-    account = Ledger(tmp_path / "ledger.db").account("people")
+    account = Ledger(tmp_path / "ledger.db", new=True).account("people", new=True)
     account.set_budget(Budget(1.0, 1e-5, Adjacency.ZERO_OUT))
     made = model(account=account).fit(*rows())
     (entry,) = account.entries
@@ -92,13 +93,13 @@ def test_every_kind_of_model_can_be_tuned(name, tmp_path):
 
 
 def test_private_rows_are_refused_with_the_reason_and_nothing_is_spent(tmp_path):
-    account = Ledger(tmp_path / "ledger.db").account("people")
+    account = Ledger(tmp_path / "ledger.db", new=True).account("people", new=True)
     X, y = rows()
     for private in ((X, y), X, True, {"X": X, "y": y}):
         with pytest.raises(InvalidDescription, match="would release which did best"):
             model(tune_on=private, account=account).fit(X, y)
     with pytest.raises(InvalidDescription, match="at least 4 rows"):
-        model(tune_on=PublicData(X[:2], y[:2]), account=account).fit(X, y)
+        model(tune_on=PublicData(*rows(2, seed=9)), account=account).fit(X, y)
     assert account.entries == ()
 
 
@@ -142,3 +143,45 @@ def test_on_the_command_line_a_file_of_public_rows_is_named(tmp_path, capsys, mo
     words += f" --delta 1e-5 --adjacency zero-out --out {tmp_path}/out"
     assert main([*words.split(), "--tune-on", f"{tmp_path}/public.csv"]) == 0
     assert seen == [(300, 300)] and "epsilon" in capsys.readouterr().out
+    for name in ("certificate.json", "model-card.md"):
+        text = (tmp_path / "out" / name).read_text()
+        assert "public.csv" in text and "SHA-256" in text
+        assert "planned from public numbers alone" not in text
+    (tmp_path / "copy.csv").write_bytes((tmp_path / "private.csv").read_bytes())
+    (tmp_path / "link.csv").hardlink_to(tmp_path / "private.csv")
+    (tmp_path / "more.csv").write_text((tmp_path / "private.csv").read_text() + "\n1,2,no\n")
+    for name in ("private.csv", "copy.csv", "link.csv", "more.csv"):
+        again = words.replace("/out", "/again").split()
+        assert main([*again, "--tune-on", f"{tmp_path}/{name}"]) == 2, name
+        assert not (tmp_path / "again").exists()
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        lambda X, y: (X, y),
+        lambda X, y: (X[::-1], y[::-1]),
+        lambda X, y: (np.vstack([X, X + 7.0]), np.r_[y, y]),
+        lambda X, y: (X[:40], y[:40]),
+    ],
+    ids=["the same", "in another order", "and more", "a part"],
+)
+def test_private_rows_are_not_taken_for_public_ones(taken):
+    X, y = rows(120)
+    with pytest.raises(InvalidDescription, match="must hold none of the private records"):
+        model(tune_on=PublicData(*taken(X, y))).fit(X, y)
+
+
+def test_coarse_tables_that_share_rows_by_chance_may_be_tuned_on():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, size=(40, 2)), rng.integers(0, 2, size=40)
+    many = rng.integers(0, 2, size=(4000, 2))
+    refuse_private(PublicData(many, rng.integers(0, 2, size=4000)), X, y)
+
+
+def test_a_statement_about_tuning_names_the_rows_by_their_hash():
+    X, y = rows(50)
+    public, other = PublicData(X, y, name="census 1990"), PublicData(X, 1 - y, name="census 1990")
+    assert public.sha256 == PublicData(X.copy(), y.copy()).sha256 != other.sha256
+    assert "census 1990" in public.statement
+    assert public.sha256 in public.statement

@@ -129,7 +129,7 @@ def test_long_schedules_are_sent_to_the_library(client):
         (b'{"run": null}', "application/json", 422),
         (b'{"run": {"objective": {}}}', "application/json", 422),
         (json.dumps({"run": PRESETS[0]["run"], "delta": 2}).encode(), "application/json", 422),
-        (b'{"run": {}, "delta": NaN}', "application/json", 422),
+        (b'{"run": {}, "delta": NaN}', "application/json", 400),
     ],
 )
 def test_malformed_requests_get_one_line(client, content, kind, status):
@@ -154,3 +154,35 @@ def test_only_loopback_is_served(host):
 def test_a_bad_port_is_refused():
     with pytest.raises(InvalidDescription, match="port"):
         serve(port=70000)
+
+
+def test_a_port_in_use_is_refused_in_words(capsys):
+    import socket
+
+    from wane.cli import main
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["serve", "--port", str(port)]) == 1
+    said = capsys.readouterr().err
+    assert f"port {port}" in said
+    assert "http://" not in said  # no address of a page that is not there
+
+
+def test_the_address_is_told_once_it_can_be_reached(monkeypatch):
+    import socket
+
+    import uvicorn
+
+    told = []
+
+    def run(self, sockets):
+        assert told, "the address is told before the server starts to wait"
+        place = sockets[0].getsockname()[:2]
+        assert told[0] == f"http://{place[0]}:{place[1]}/"
+        with socket.create_connection(place):
+            pass
+
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    serve("127.0.0.1", 0, ready=told.append)
+    assert told

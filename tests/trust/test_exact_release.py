@@ -33,7 +33,7 @@ from wane.run import (
     release_grid,
     seeded_generator_voids_privacy,
 )
-from wane.run.grid import last_noise
+from wane.run.grid import protecting_noise
 
 CHANCE = np.random.default_rng(6)
 ROWS = CHANCE.uniform(-0.5, 0.5, (400, 3))
@@ -65,14 +65,14 @@ def test_the_release_is_that_of_the_run_plus_whole_steps_of_the_grid(kind):
     if kind is PrivateLogisticRegression:  # whose coefficients are the iterate itself
         moved = (noisy.coef_ - plain.coef_) / grid
         assert np.array_equal(moved, np.rint(moved)) and np.any(moved != 0)
-        assert np.abs(moved).max() * grid < 12 * 3.0 * last_noise(plain.run_)
+        assert np.abs(moved).max() * grid < 12 * 3.0 * protecting_noise(plain.run_)
     assert not np.array_equal(clone(noisy).fit(ROWS, LABELS).coef_, noisy.coef_), "no seed for it"
 
 
 def test_the_noise_has_the_size_that_was_asked_for():
     run = described()
     noise = DiscreteGaussian.on_release(run, 2.5)
-    assert noise.std == 2.5 * last_noise(run) == 2.5 * 2.0 * 0.1
+    assert noise.std == 2.5 * protecting_noise(run) == 2.5 * 2.0 * 0.1
     drawn = noise.add(np.zeros(4000))
     assert drawn.std() == pytest.approx(noise.std, rel=0.06)
     assert np.array_equal(np.rint(drawn / noise.spacing) * noise.spacing, drawn)

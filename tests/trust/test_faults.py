@@ -25,6 +25,7 @@ from wane.cli import main
 from wane.errors import WaneError
 from wane.learn import PrivateLinearRegression, PrivateLogisticRegression
 from wane.ledger import Budget, Ledger
+from wane.ledger.storage import LedgerFault
 
 
 @pytest.fixture
@@ -78,11 +79,18 @@ def forked(work) -> int:
 
 
 def account(tmp_path: Path):
-    return Ledger(tmp_path / "ledger.db").account("patients")
+    path = tmp_path / "ledger.db"
+    new = not path.exists()
+    return Ledger(path, new=new).account("patients", new=new)
 
 
 def ledger_words(tmp_path: Path) -> tuple[object, ...]:
-    return ("--ledger", tmp_path / "ledger.db", "--dataset", "patients")
+    words = ("--ledger", tmp_path / "ledger.db", "--dataset", "patients")
+    try:
+        account(tmp_path)
+    except LedgerFault:  # a disk that is full, or a file that is damaged: the command will tell
+        return words if (tmp_path / "ledger.db").exists() else (*words, "--new")
+    return words
 
 
 def test_a_fit_with_a_ledger_is_entered_and_written(capsys, data, schema, tmp_path):
@@ -102,16 +110,16 @@ def sample_words(data, schema, out, *more: object) -> tuple[object, ...]:
 @pytest.fixture
 def noise_notes(tmp_path, monkeypatch) -> int:
     """A file that gets a byte whenever noise is drawn, in whichever process."""
-    from wane.run import randomness
+    from wane import randomness
 
     notes = os.open(tmp_path / "notes", os.O_RDWR | os.O_CREAT | os.O_APPEND)
-    plain = randomness.ChaCha
+    plain = randomness._new_key
 
-    def noted(*arguments, **options):
+    def noted():
         os.write(notes, b"n")
-        return plain(*arguments, **options)
+        return plain()
 
-    monkeypatch.setattr(randomness, "ChaCha", noted)
+    monkeypatch.setattr(randomness, "_new_key", noted)
     return notes
 
 
@@ -151,8 +159,10 @@ def test_kills_lose_no_spend_and_leave_no_half_release(
         tally["cut off"] += sum(not entry.confirmed for entry in added)
         if out.exists():
             whole_release(out, files)
-            assert added[0].confirmed
+            assert added, "a release without a spend"
             tally["whole"] += 1
+        # confirmed once the folder is in place, never before
+        assert out.exists() or not any(entry.confirmed for entry in added)
         for left in tmp_path.glob(".wane-*"):  # what a killed child could not take away
             shutil.rmtree(left)
     COUNTS["faults injected"] += tally["killed"]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from runs import possible
 from trust.tally import COUNTS
 from wane import (
     Adjacency,
@@ -62,11 +63,14 @@ def described(chance: random.Random) -> NoisyDescent:
     more = {"release": EveryIterate()} if chance.random() < 0.1 else {}
     domain = Ball(extreme(chance)) if chance.random() < 0.3 else Unbounded()
     return NoisyDescent(
-        objective=Objective(
-            gradient_bound=extreme(chance),
-            smoothness=smoothness,
-            strong_convexity=convexity,
-            ridge=ridge,
+        objective=possible(
+            Objective(
+                gradient_bound=extreme(chance),
+                smoothness=smoothness,
+                strong_convexity=convexity,
+                ridge=ridge,
+            ),
+            domain.diameter,
         ),
         records=records,
         steps=count(chance, MOST_STEPS),

@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from trust.tally import COUNTS
-from wane import Adjacency, GradientNoise, NoisyDescent, Phase, Schedule, certify, losses
+from wane import (
+    Adjacency,
+    Ball,
+    GradientNoise,
+    NoisyDescent,
+    Objective,
+    Phase,
+    Schedule,
+    certify,
+    losses,
+)
 from wane.errors import InvalidDescription
 from wane.learn import PrivateMean, PrivateRidge
 from wane.report import Account, certificate_document
@@ -36,12 +46,16 @@ def test_the_grid_is_a_power_of_two_below_the_last_noise(run_with):
     assert release_grid(run_with(noise=GradientNoise(1e-323), step_size=0.25)) in (0.0, 5e-324)
 
 
-def test_the_grid_looks_at_the_last_step_that_adds_noise(run_with):
+def test_the_grid_looks_at_the_noise_that_is_left_of_every_step(run_with):
     phases = [(3, 1.0, 4.0), (2, 0.5, 1.0), (1, 0.5, 0.0)]
     plan = Schedule(
         tuple(Phase(repeat=r, step_size=e, noise=GradientNoise(s)) for r, e, s in phases)
     )
-    assert release_grid(run_with(schedule=plan)) == 2.0**-11
+    assert release_grid(run_with(schedule=plan)) == 2.0**-8
+    # what a ridge, a cool-down or a set takes away does not count
+    pulled = Objective(gradient_bound=1.0, smoothness=0.25, strong_convexity=0.0, ridge=1.0)
+    assert release_grid(run_with(schedule=plan, objective=pulled)) == 2.0**-11
+    assert release_grid(run_with(schedule=plan, domain=Ball(0.5))) == 2.0**-10
     silent = Schedule((Phase(repeat=3, step_size=1.0, noise=GradientNoise(0.0)),))
     assert release_grid(run_with(schedule=silent)) == 0.0
 

@@ -15,6 +15,7 @@ pytest.importorskip("flint")
 from importlib.resources import files
 
 from laws.strategies import runs
+from runs import possible
 from trust.sealed import sealed
 from trust.tally import COUNTS
 from wane.certify import certify
@@ -22,6 +23,8 @@ from wane.cli import main
 from wane.describe import (
     Adjacency,
     Cyclic,
+    Fact,
+    FactKind,
     FullBatch,
     GradientNoise,
     IterateNoise,
@@ -51,8 +54,8 @@ SEARCHED = {
 """Theorems whose second computation is a search of its own, and agrees to about 1e-4."""
 
 
-def document_of(run, **at):
-    made = certificate_document(certify(run), **(at or {"delta": 1e-5}))
+def document_of(run, *, facts=(), **at):
+    made = certificate_document(certify(run, facts=facts), **(at or {"delta": 1e-5}))
     return json.loads(json.dumps(made, allow_nan=False))
 
 
@@ -128,7 +131,9 @@ def test_a_void_certificate_claims_nothing():
 
     run = preset("Cyclic noisy SGD")
     made = certificate_document(certify(run), delta=1e-5, account=Account(voids=("seeded",)))
-    assert verify(json.loads(json.dumps(made))).verified
+    found = verify(json.loads(json.dumps(made)))
+    assert found.void and not found.verified and not found.contradictions
+    assert all(row.why == "claims nothing" for row in found.checked)
 
 
 # what must never pass
@@ -370,30 +375,32 @@ def extreme_run(chance):
     size = max(1, records // chance.randint(1, 40))
     looks = Iterates(tuple(chance.randint(1, steps) for _ in range(3)))
     noise = chance.choice([GradientNoise, NoiseMultiplier, IterateNoise, Temperature])
+    domain = chance.choice(
+        [
+            Unbounded(),
+            Ball(radius=any_size(chance)),
+            Diameter(any_size(chance)),
+            Ridge(any_size(chance)),
+        ]
+    )
+    objective = Objective(
+        gradient_bound=any_size(chance),
+        gradient_difference_bound=chance.choice([None, None, any_size(chance)]),
+        smoothness=chance.choice([M, M, None]),
+        strong_convexity=m,
+        clipped=chance.random() < 0.4,
+        form=chance.choice(list(LossForm)),
+        ridge=chance.choice([0.0, any_size(chance), 10.0 ** chance.uniform(-18, -10) / eta]),
+    )
     return NoisyDescent(
-        objective=Objective(
-            gradient_bound=any_size(chance),
-            smoothness=chance.choice([M, M, None]),
-            strong_convexity=m,
-            clipped=chance.random() < 0.4,
-            form=chance.choice(list(LossForm)),
-            ridge=chance.choice([0.0, any_size(chance), 10.0 ** chance.uniform(-18, -10) / eta]),
-            log_sobolev=chance.choice([None, any_size(chance)]),
-        ),
+        objective=possible(objective, domain.diameter),
         records=records,
         steps=steps,
         step_size=eta,
         noise=noise(any_size(chance)),
         cool_down=chance.choice([0, 0, int(10 ** chance.uniform(0, 9))]),
         batches=chance.choice([FullBatch(), Cyclic(size), ShuffledOnce(size)]),
-        domain=chance.choice(
-            [
-                Unbounded(),
-                Ball(radius=any_size(chance)),
-                Diameter(any_size(chance)),
-                Ridge(any_size(chance)),
-            ]
-        ),
+        domain=domain,
         adjacency=chance.choice(list(Adjacency)),
         release=chance.choice([LastIterate(), LastIterate(), looks]),
     )
@@ -411,7 +418,8 @@ def test_no_extreme_description_is_certified_below_the_truth(count):
             continue
         tried["descriptions"] += 1
         try:
-            document = document_of(run, delta=10.0 ** chance.uniform(-30, -1))
+            facts = [Fact.of(run, kind, any_size(chance)) for kind in FactKind]
+            document = document_of(run, facts=facts, delta=10.0 ** chance.uniform(-30, -1))
         except NoTheoremApplies:
             tried["no theorem"] += 1
             continue

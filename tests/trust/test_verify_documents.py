@@ -198,7 +198,7 @@ def test_a_distance_alone_is_gaussian():
 def test_few_steps_with_small_losses():
     """Cells that are rare enough for a delta of 1e-8 are not for one of 1e-12."""
     run = make_run(
-        objective=Objective(gradient_bound=2.0, smoothness=1000.0, strong_convexity=1000.0),
+        objective=Objective(gradient_bound=2.0, smoothness=0.0, ridge=1000.0),
         records=56,
         steps=3,
         step_size=2.0,
@@ -215,9 +215,7 @@ def test_few_steps_with_small_losses():
 def forgetful(batch):
     """A prox that forgets in a few steps what was before."""
     return make_run(
-        objective=Objective(
-            gradient_bound=400.0, smoothness=1 / 3, form=LossForm.GLM, ridge=1.0, log_sobolev=7e-7
-        ),
+        objective=Objective(gradient_bound=400.0, smoothness=1 / 3, form=LossForm.GLM, ridge=1.0),
         records=20,
         steps=52,
         step_size=0.99999,

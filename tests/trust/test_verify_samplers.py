@@ -47,7 +47,8 @@ CONVEX = Losses(
 )
 CURVED = replace(
     CONVEX,
-    objective=Objective(gradient_bound=1.0, smoothness=0.5, strong_convexity=0.2),
+    objective=Objective(gradient_bound=1.0, smoothness=0.3, strong_convexity=0.0),
+    shared_curvature=0.2,
     laplacian_lipschitz=None,
 )
 BOUNDED = Losses(
@@ -94,9 +95,7 @@ def test_samples_are_computed_again(name):
 def test_closeness_is_searched_in_short_blocks_of_steps():
     """What a search finds best in long blocks may be worse in short ones than where it began."""
     known = Losses(
-        objective=Objective(
-            gradient_bound=1.0, smoothness=2.3984422010130455, strong_convexity=0.7195326603039136
-        ),
+        objective=Objective(smoothness=2.3984422010130455, strong_convexity=0.7195326603039136),
         dimension=2,
         height_at_start=1.0,
         range_of_loss=0.001,
@@ -117,7 +116,9 @@ def test_closeness_is_searched_in_short_blocks_of_steps():
 def test_the_best_order_may_lie_in_a_second_valley():
     """Between the orders of a grid, where two pairs of orders are about equally good on it."""
     known = Losses(
-        objective=Objective(gradient_bound=4 / 3, smoothness=4 / 3, strong_convexity=0.4),
+        objective=Objective(
+            gradient_difference_bound=8 / 3, smoothness=4 / 3, strong_convexity=0.4
+        ),
         dimension=300,
         height_at_start=0.11,
         range_of_loss=0.001,
@@ -191,7 +192,8 @@ def sampled_runs(draw):
     """Posteriors of all shapes, with chains that are long enough to be close to them."""
     smoothness, bent = draw(power(-2, 1)), draw(st.sampled_from([0.0, 0.3, 1.0, -0.4]))
     objective = Objective(
-        gradient_bound=draw(power(-1, 2)),
+        gradient_bound=draw(power(-1, 2)) if bent <= 0.0 else None,
+        gradient_difference_bound=draw(power(-1, 2) if bent > 0.0 else st.none() | power(-1, 2)),
         smoothness=smoothness,
         strong_convexity=bent * smoothness,
     )

@@ -5,7 +5,12 @@ from typing import Any
 from wane.analyses.composition import gaussian_composition
 from wane.analyses.contraction import fixed_size_contraction, poisson_contraction
 from wane.analyses.dynamics import log_sobolev_dynamics
-from wane.analyses.interpolation import last_iterate, last_iterate_bounded, secret_order
+from wane.analyses.interpolation import (
+    averaged_last_iterate,
+    last_iterate,
+    last_iterate_bounded,
+    secret_order,
+)
 from wane.analyses.modulus import last_iterate_modulus
 from wane.analyses.subsampled_iteration import fixed_size_last_iterate, poisson_last_iterate
 from wane.analyses.subsampling import fixed_size_composition, poisson_composition
@@ -16,6 +21,7 @@ ANALYSES: tuple[Analysis[Any], ...] = (
     poisson_composition,
     fixed_size_composition,
     last_iterate,
+    averaged_last_iterate,
     last_iterate_bounded,
     secret_order,
     last_iterate_modulus,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from wane.describe.descent import NoisyDescent
 from wane.theory import conditions as given
 from wane.theory import modulus_conditions as also
-from wane.theory.contraction import delta_after, kinds_of
+from wane.theory.contraction import delta_after, recursions_of
 from wane.theory.sampled_plan import SampledPlan
 from wane.theory.theorem import Citation, analysis
 from wane.theory.tuned import Profile
@@ -30,8 +30,10 @@ def poisson_contraction(run: NoisyDescent) -> Profile:
     """Noise as wide as the domain forgets: each step contracts the hockey-stick divergence.
 
     Claim.  delta <- (1-q) theta delta + q theta', theta = E[H(phi_N(D)/(eta s))] and theta' =
-    E[H((phi_N(D) + eta Delta)/(eta s))] over the number N of other records in the batch, H(r) the
-    hockey-stick divergence of unit Gaussians r apart.
+    E[H((phi_N(D) + eta A/b)/(eta s))] over the number N of other records in the batch, H(r) the
+    hockey-stick divergence of unit Gaussians r apart and A how far apart two records' gradients
+    are at two points; or, for replace-one, phi_{N+1}(D) + eta Delta.  With a record added or
+    removed, the larger of both numbers of others, n - 1 and n.
     Source.  The recursion of asoodeh2023dpsgd, as compared with in bravo2025modulus, (24).
     Translation.  paper sigma -> s, paper L -> C, paper D -> diameter.
     Differs from the paper.  Its constant for the distance of two steps, and batches of random
@@ -59,5 +61,5 @@ def fixed_size_contraction(run: NoisyDescent) -> Profile:
 
 
 def _profile(run: NoisyDescent) -> Profile:
-    kinds = kinds_of(run)
-    return Profile(lambda epsilon: delta_after(kinds, epsilon), SampledPlan(run).composition())
+    recursions = recursions_of(run)
+    return Profile(lambda epsilon: delta_after(recursions, epsilon), SampledPlan(run).composition())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from wane.describe.descent import NoisyDescent
 from wane.guarantees import RenyiDP
 from wane.theory import conditions as given
@@ -21,24 +23,26 @@ from wane.theory.theorem import Citation, analysis
         given.log_sobolev_constant,
     ),
 )
-def log_sobolev_dynamics(run: NoisyDescent) -> RenyiDP:
-    """If every iterate's law obeys a log-Sobolev inequality, what it leaks levels off.
+def log_sobolev_dynamics(run: NoisyDescent, constant: float) -> RenyiDP:
+    """If the laws inside every step obey a log-Sobolev inequality, what leaks levels off.
 
     Claim.  rho-zCDP with rho = S^2/(2 k tau^2) h(tau k T), h(t) = t/2 up to t = 1/2, then
     (1 - exp(1/2 - t)/2)^2.
     Source.  chourasia2021dynamics, Theorem 2, with the free parameter chosen at every moment.
     Translation.  T = steps * eta; tau = eta s^2 / 2 (paper sigma^2); S = Delta (paper S_g / n).
-    Differs from the paper.  Its free parameter is fixed, and a step of its proof is false.
+    Differs from the paper.  Its free parameter is fixed, and a step of its proof is false.  The
+    inequality is asked of the laws before the prox, at every share of the noise, of one data set at
+    a time, and not of the iterates.
     """
-    assert run.gradient_sensitivity is not None and run.objective.log_sobolev is not None
+    assert run.gradient_sensitivity is not None
     eta, s = float(run.plan.step_size[0]), float(run.gradient_noise_stds[0])
-    tau = eta * s * s / 2.0
-    if tau == 0.0:
-        raise FloatingPointError("the temperature underflows")
+    tau, time = eta * s * s / 2.0, run.total_steps * eta
+    if not 0.0 < tau < math.inf or math.isinf(time):
+        raise FloatingPointError("temperature or time leave the range of doubles")
     rho = log_sobolev.optimal_split(
         gradient_sensitivity=run.gradient_sensitivity,
         temperature=tau,
-        time=run.total_steps * eta,
-        constant=run.objective.log_sobolev,
+        time=time,
+        constant=constant,
     )
     return RenyiDP.zcdp(rho * (1.0 + 1e-14))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,6 +40,30 @@ def last_iterate(run: NoisyDescent) -> GaussianDP:
     Tight.  No bound that uses only Lipschitz constants is smaller.
     """
     return GaussianDP(math.sqrt(records.hidden(run)))
+
+
+@analysis(
+    of=NoisyDescent,
+    source=Citation("wane", "docs/proofs/curvature.md, why the descent is such a mechanism"),
+    assumes=(
+        given.bounded_gradient,
+        given.full_batch,
+        given.convex_losses,
+        given.some_hidden,
+        given.certified_prox,
+        given.average_smoothness,
+    ),
+)
+def averaged_last_iterate(run: NoisyDescent, average: float) -> GaussianDP:
+    """Steps that use all records bend as their average does, so longer ones still wash out.
+
+    Claim.  As `last_iterate`, with the curvature of the average in place of one record's: a run on
+    n records is that on n copies of their average, whose Hessian lies between 0 and u.
+    Translation.  M = min(M, u); the shift eta Delta is that of one record, as before.
+    """
+    M = run.objective.smoothness
+    copies = replace(run.objective, smoothness=average if M is None else min(M, average))
+    return GaussianDP(math.sqrt(records.hidden(replace(run, objective=copies))))
 
 
 @analysis(

@@ -12,7 +12,7 @@ from wane.guarantees import GaussianDP
 from wane.theory import conditions as given
 from wane.theory import modulus_conditions as also
 from wane.theory import records
-from wane.theory.loss_moduli import Batch, cool_down_modulus, step_modulus
+from wane.theory.loss_moduli import Batch, cool_down_modulus, modulus_in
 from wane.theory.moduli import AffineSquare, Modulus
 from wane.theory.tangent_programme import Stretch, solve
 from wane.theory.theorem import Citation, analysis
@@ -45,11 +45,11 @@ def last_iterate_modulus(run: NoisyDescent) -> GaussianDP:
     throughout, which is composition; or phi_t from a Lipschitz constant, solved in closed form.
     Source.  The modulus programme of bravo2025modulus (Lemma 3.3, Theorem 3.4) in the Gaussian
     form of bok2024shifted, with the record's shift s_t inside the programme.
-    Translation.  paper sigma -> eta s; paper L -> C; paper beta -> M; s_t = eta Delta at steps
-    that use the record, 0 elsewhere.
+    Translation.  paper sigma -> eta s; paper 2L -> G, the largest change of one record's gradient;
+    paper beta -> M; s_t = eta Delta at steps that use the record, 0 elsewhere.
     Differs from the paper.  Restarts; the record's shift is not split off; sharper moduli; weak
-    smoothness must hold on the whole space, or only its Hoelder bound is used; nothing convex is
-    claimed of clipped gradients unless their form allows it.
+    smoothness and convexity must hold on the whole space, or only the Hoelder bound is used;
+    nothing convex is claimed of clipped gradients unless their form allows it.
     """
     known = [records.composed(run)]
     if run.objective.smoothness is not None:
@@ -85,9 +85,7 @@ def _full(run: NoisyDescent) -> list[Stretch]:
 def _modulus(run: NoisyDescent, eta: float, cool_down: bool) -> Modulus:
     if cool_down:
         return cool_down_modulus(run.objective, eta)
-    made = step_modulus(
-        run.objective, Batch(eta, run.batch_size, run.last_batch_size, run.batch_size)
-    )
+    made = modulus_in(run, Batch(eta, run.batch_size, run.last_batch_size, run.batch_size))
     assert made is not None, "the conditions ask for a known modulus"
     return made
 

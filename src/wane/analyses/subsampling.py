@@ -8,7 +8,11 @@ from wane.describe.descent import NoisyDescent
 from wane.describe.threat import Adjacency
 from wane.guarantees import NumericalDP, Pair, SampledGaussianStep
 from wane.theory import conditions as given
+from wane.theory.levels import rounded_down
 from wane.theory.theorem import Citation, analysis
+
+MOST_LEVELS = 64
+"""Of noise; more are rounded down to so many classes, each a numerical convolution."""
 
 
 @analysis(
@@ -18,7 +22,6 @@ from wane.theory.theorem import Citation, analysis
         given.bounded_gradient,
         given.poisson_batches,
         given.noisy,
-        given.few_phases,
     ),
 )
 def poisson_composition(run: NoisyDescent) -> NumericalDP:
@@ -26,9 +29,10 @@ def poisson_composition(run: NoisyDescent) -> NumericalDP:
 
     Claim.  Replace-one: the pair (1-q) N(0,1) + q N(-+mu,1), mu = C/(b s), is the worst one.
     Zero-out and add-remove: (1-q) N(0,1) + q N(mu,1) against N(0,1), in both directions.
+    Of more than 64 different noises each is rounded down to the least of its class, of 64.
     """
     pair = Pair.REPLACE if run.adjacency is Adjacency.REPLACE_ONE else Pair.ADD_OR_REMOVE
-    return _sampled(run, 1.0, pair)
+    return _sampled(run, pair)
 
 
 @analysis(
@@ -39,26 +43,26 @@ def poisson_composition(run: NoisyDescent) -> NumericalDP:
         given.fixed_size_batches,
         given.size_is_public,
         given.noisy,
-        given.few_phases,
     ),
 )
 def fixed_size_composition(run: NoisyDescent) -> NumericalDP:
     """Every step is a fixed-size sampled Gaussian mechanism; their privacy losses are convolved.
 
     Claim.  The record takes another's place in the batch; without it, with it, and with the record
-    that replaces it, the sums lie at most 2C apart.  One pair, its own mirror image, has for orders
-    a >= 1 the profile of (1-q) N(0,1) + q N(mu,1) against N(0,1), mu = 2C/(b s), and is the worst.
+    that replaces it, the sums lie at most E apart, E <= 2C (zero-out: the larger of E and C).  One
+    pair, its own mirror image, has for orders a >= 1 the profile of (1-q) N(0,1) + q N(mu,1)
+    against N(0,1), mu = E/(b s), and is the worst.
+    Noises are rounded as in `poisson_composition`.
     Translation.  paper gamma -> q = b/n; its pair for replaced records -> Gaussians mu apart.
     Differs from the paper.  Proved again in docs/proofs/sampled-steps.md, Lemma S.
     """
-    return _sampled(run, 2.0, Pair.FIXED_SIZE)
+    return _sampled(run, Pair.FIXED_SIZE)
 
 
-def _sampled(run: NoisyDescent, records_moved: float, pair: Pair) -> NumericalDP:
-    assert run.objective.gradient_bound is not None
+def _sampled(run: NoisyDescent, pair: Pair) -> NumericalDP:
     data = ~run.plan.cool_down
-    shift = records_moved * run.objective.gradient_bound / run.batch_size
-    mus = np.nextafter(shift / run.gradient_noise_stds[data], np.inf)
+    stds = rounded_down(run.gradient_noise_stds[data], MOST_LEVELS)
+    mus = np.nextafter(run.gradient_member / stds, np.inf)
     rate = run.batch_size / run.records
     counts: dict[float, int] = {}
     for mu, count in zip(mus.tolist(), run.plan.repeat[data].tolist(), strict=True):

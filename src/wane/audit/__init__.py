@@ -5,13 +5,6 @@ that an error there cannot hide an error here.
 """
 
 from wane.audit.bracket import Bracketed, ImpreciseError, OutOfReachError
-from wane.audit.counterexamples import (
-    Counterexample,
-    clipped_step_expands,
-    clipping_remembers,
-    last_batch_has_no_cover,
-    weakly_convex_clipping_remembers,
-)
 from wane.audit.divergence import (
     gaussian_hockey_stick,
     gaussian_renyi,
@@ -70,7 +63,6 @@ __all__ = [
     "Block",
     "Bracketed",
     "Branch",
-    "Counterexample",
     "ExactPair",
     "ImpreciseError",
     "LinearStep",
@@ -86,8 +78,6 @@ __all__ = [
     "TwoPoint",
     "chain_pair",
     "clipped",
-    "clipped_step_expands",
-    "clipping_remembers",
     "cyclic_pair",
     "exact_joint_mu",
     "exact_mu",
@@ -100,7 +90,6 @@ __all__ = [
     "gaussian_renyi",
     "hockey_stick_of_masses",
     "interval",
-    "last_batch_has_no_cover",
     "linear_step",
     "pair_law",
     "pair_step",
@@ -117,7 +106,6 @@ __all__ = [
     "soft_threshold",
     "tight_instance",
     "tight_instance_by_rotation",
-    "weakly_convex_clipping_remembers",
     "worst_rows",
     "worst_two_point",
 ]

@@ -22,6 +22,7 @@ from wane.describe import (
     Poisson,
     ShuffledOnce,
     WithoutReplacement,
+    derived,
 )
 from wane.describe.domains import Ball, Box, Diameter, Domain, LOneBall
 
@@ -61,7 +62,9 @@ def bounded_members(run: NoisyDescent, allowed: Curvatures) -> list[Leak]:
         return []  # the ridge pulls to the origin, our members live around the middle
     if run.objective.clipped and (run.objective.strong_convexity or 0.0) > 0.0:
         return []  # gradients would be zero nowhere
-    bends = _bends(run, allowed)
+    bends = [bend for bend in _bends(run, allowed) if _fits(run, side, bend)]
+    if not bends:
+        return []
     made = _inside(run, side, bends) if isinstance(run.batches, FullBatch | Cyclic) else []
     for bend in bends:
         for start in (0.0, -0.5 * side) if bend == bends[0] else (0.0,):
@@ -77,6 +80,20 @@ def _centred(domain: Domain) -> bool:
         case Ball():
             return domain.center is None or not any(domain.center)
     return True
+
+
+def _fits(run: NoisyDescent, side: float, bend: float) -> bool:
+    """Whether shared curvature and the record's own slope stay below the bound on gradients.
+
+    A null record shares no curvature, so only flat members are computed there.
+    """
+    if bend == 0.0:
+        return True
+    if run.adjacency is not Adjacency.REPLACE_ONE:
+        return False
+    bound = run.objective.gradient_bound
+    own = 0.5 * derived.difference(run.objective)
+    return bound is None or 0.5 * abs(bend) * side + own <= bound
 
 
 def _bends(run: NoisyDescent, allowed: Curvatures) -> list[float]:
@@ -133,6 +150,9 @@ def _on_grid(run: NoisyDescent, side: float, bend: float, start: float) -> Leak 
     entries = (NODES_PER_STD * width) ** 2
     if width > WIDEST or run.total_steps > LONGEST or entries * run.total_steps > WORK:
         return None
+    assert run.gradient_sensitivity is not None
+    if not math.isfinite(float(np.max(run.plan.step_size)) * run.gradient_sensitivity):
+        return None  # beyond the doubles
     return GridLeak(IntervalPair(0.5 * side, _steps(run, bend), start))
 
 

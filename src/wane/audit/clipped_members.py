@@ -1,7 +1,8 @@
-"""Members with clipped gradients: flat where the clip is active, bent only near one point.
+"""Members with bounded gradients, clipped or not: flat far out, bent only near one point.
 
-A clipped gradient is at most the bound, so nothing can make the iterate travel faster than a step
-at the bound.  Two members are known.
+A gradient is at most the bound, so nothing can make the iterate travel faster than a step at the
+bound.  Two members are known.  A clipped parabola is described as such, or as the Huber loss whose
+gradient is the same.
 
 Flat: every record's parabola has its centre far away, so all gradients are +-bound and the run is
 a random walk.
@@ -32,7 +33,7 @@ NEAR_VISITS = 40
 
 
 def clipped_members(run: NoisyDescent) -> list[Leak]:
-    """Exact members of a class of clipped losses, in full or cyclic batches."""
+    """Exact members of a class of losses with bounded gradients, in full or cyclic batches."""
     shrinks = run.objective.ridge > 0.0 or run.domain.strong_convexity > 0
     if shrinks and run.domain.kind not in ("unbounded", "ridge"):
         return []  # nothing could keep the iterate far out, where the prox is straight

@@ -121,7 +121,8 @@ def _stretch(steps: Steps, position: int, place: range, searched: int) -> float:
 
 
 def _path(steps: Steps, position: int, part: slice) -> Path:
-    shifts = np.where(steps.batch == position, steps.shift, 0.0)[part]
+    # cut first: of many stretches each is short, and all steps together are long
+    shifts = np.where(steps.batch[part] == position, steps.shift[part], 0.0)
     return Path(shifts, steps.noise_std[part], steps.low[part], steps.high[part])
 
 

@@ -15,7 +15,7 @@ from wane.audit.bounded_members import bounded_members
 from wane.audit.clipped_members import clipped_members
 from wane.audit.fixed_order import worst_fixed_order
 from wane.audit.leaks import SHAVE, GaussianLeak, Leak
-from wane.audit.members import Curvatures, curvatures, log_slope
+from wane.audit.members import Curvatures, curvatures, is_bounded, log_slope
 from wane.audit.random_order import fresh_batches, secret_order
 from wane.describe import (
     Adjacency,
@@ -73,14 +73,15 @@ def _members(run: NoisyDescent, allowed: Curvatures) -> list[Leak]:
     if log_slope(run.domain, 1.0) is None:
         return []
     if isinstance(run.batches, Poisson | WithoutReplacement | ShuffledOnce):
-        if run.objective.clipped:
+        if is_bounded(run.objective):
             flat = allowed.shared_with(Curvatures(0.0, 0.0))
             if flat is None or run.domain.kind != "unbounded":
                 return []
             allowed = flat
         kind = secret_order if isinstance(run.batches, ShuffledOnce) else fresh_batches
         return kind(run, allowed)
-    if run.objective.clipped:
-        return clipped_members(run)
+    if is_bounded(run.objective):
+        walks = run.objective.clipped or allowed.shared_with(Curvatures(0.0, 0.0)) is not None
+        return clipped_members(run) if walks else []
     mu = worst_fixed_order(run, allowed)
     return [] if mu is None else [GaussianLeak(mu * SHAVE)]

@@ -1,13 +1,13 @@
 """Which linear chains a description allows: the sizes that the factor of each step may have.
 
 **Travelling members.**  Let every record have the loss f + l_i, with one f for all and linear l_i
-of slope at most the gradient bound.  Give f a slope so steep that the iterate moves, between two
-steps, much further than noise and records ever move it.  Then each step meets its own stretch of
-f, on which f'' may be any constant of the declared interval; between stretches f'' is free, and
-the linear term of a record may change its sign there.  As the stretches grow the law of the last
-iterate tends to that of the linear chain with these factors, so no sound claim is below that
-chain's.  `gradient_bound` limits what depends on the record, not what all losses share: that is
-how `Objective` defines it.
+whose slopes differ by at most the bound on differences.  Give f a slope so steep that the iterate
+moves, between two steps, much further than noise and records ever move it.  Then each step meets
+its own stretch of f, on which f'' may be any constant of the declared interval; between stretches
+f'' is free, and the linear term of a record may change its sign there.  As the stretches grow the
+law of the last iterate tends to that of the linear chain with these factors, so no sound claim is
+below that chain's.  Such an f has no bounded gradient: where `gradient_bound` is declared, of
+clipped losses or not, nothing is steeper than the bound, and these are no members.
 """
 
 from __future__ import annotations
@@ -70,8 +70,6 @@ class Factors:
 
 def curvatures(objective: Objective) -> Curvatures | None:
     """Curvatures that a loss of the class may have anywhere; None where no member is known."""
-    if objective.log_sobolev is not None:
-        return None  # our members need not have that constant
     m, M = objective.strong_convexity, objective.smoothness
     high = math.inf if M is None else M
     found: Curvatures | None = Curvatures(-high if m is None else m, high)
@@ -88,6 +86,11 @@ def curvatures(objective: Objective) -> Curvatures | None:
 def may_travel(objective: Objective) -> bool:
     """Whether the curvature may differ from place to place; a radial loss has one centre."""
     return objective.form is not LossForm.RADIAL
+
+
+def is_bounded(objective: Objective) -> bool:
+    """Whether whole gradients are bounded, so that on the whole space only flat members are."""
+    return objective.gradient_bound is not None
 
 
 def signs_are_free(run: NoisyDescent, allowed: Curvatures) -> bool:

@@ -68,10 +68,9 @@ def _products_after(factor: Array) -> Array:
 
 def _drawn(run: NoisyDescent, weights: Array, noise: float) -> list[Leak]:
     """Both runs move apart, or one stays; fixed sizes may swap the record for an opposite one."""
-    assert run.gradient_sensitivity is not None and run.objective.gradient_bound is not None
-    bound = run.objective.gradient_bound / run.batch_size / run.gradient_sensitivity
-    sums, chances, missing = _sum_law(weights * (bound / noise), run.batch_size / run.records)
     replaced = run.adjacency is Adjacency.REPLACE_ONE
+    share = 0.5 if replaced else 1.0  # two real records pull half their difference each way
+    sums, chances, missing = _sum_law(weights * (share / noise), run.batch_size / run.records)
     made: list[Leak] = [MixtureLeak(sums, -sums if replaced else 0.0 * sums, chances, missing)]
     if replaced and not isinstance(run.batches, Poisson):
         made.append(MixtureLeak(2.0 * sums, 0.0 * sums, chances, missing))

@@ -4,7 +4,7 @@ from wane.certify.analyse import certify, composition_of
 from wane.certify.calibrate import Calibrated, Over, calibrate
 from wane.certify.certificate import Certificate
 from wane.certify.curve import Axis, Curve, curve
-from wane.certify.joint import JointCertificate, SideRelease
+from wane.certify.joint import JointCertificate, SideRelease, delta_for
 from wane.certify.positions import mu_by_position, mu_of_group
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "certify",
     "composition_of",
     "curve",
+    "delta_for",
     "mu_by_position",
     "mu_of_group",
 ]

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 from wane.analyses import ANALYSES
 from wane.certify.certificate import Certificate
-from wane.describe import EveryIterate, NoisyDescent, check
+from wane.describe import EveryIterate, Fact, NoisyDescent, check
+from wane.describe.facts import Facts
+from wane.errors import InvalidDescription, Unreachable
 from wane.theory import Analysis
 
 
-def certify(run: NoisyDescent, analyses: Iterable[Analysis[Any]] = ANALYSES) -> Certificate:
+def certify(
+    run: NoisyDescent,
+    analyses: Iterable[Analysis[Any]] = ANALYSES,
+    *,
+    facts: Iterable[Fact] = (),
+) -> Certificate:
     """Return the certificate of a described run: every theorem's verdict, and the best bound.
+
+    `facts` are true of this very run and of no other, as a log-Sobolev constant is; one that was
+    stated for another run is unknown to every theorem here.
 
     Example:
         >>> import wane
@@ -26,7 +36,32 @@ def certify(run: NoisyDescent, analyses: Iterable[Analysis[Any]] = ANALYSES) -> 
         0.6982
     """
     check.kind("run", run, (NoisyDescent,))
-    return Certificate(run, tuple(a(run) for a in analyses if isinstance(run, a.of)))
+    stated = Facts(tuple(facts))
+    verdicts = tuple(a(run, stated) for a in analyses if isinstance(run, a.of))
+    return Certificate(run, verdicts, facts=stated.about(run))
+
+
+FactsOf = Callable[[NoisyDescent], Iterable[Fact]]
+"""What is true of a run, asked of each run anew, for searches that try several."""
+
+
+def no_facts(run: NoisyDescent) -> tuple[Fact, ...]:
+    """Return nothing: the description says all that is known of a run."""
+    return ()
+
+
+def certify_with(run: NoisyDescent, facts: FactsOf) -> Certificate:
+    """Return the certificate of a run, with what the function says of this very run."""
+    if not callable(facts):
+        raise InvalidDescription(
+            f"facts must be a function of a run, got {facts!r:.60}; a fact belongs to one run, and "
+            "a search tries many."
+        )
+    try:
+        known = tuple(facts(run))
+    except Unreachable:
+        known = ()
+    return certify(run, facts=known)
 
 
 def composition_of(run: NoisyDescent) -> Certificate:

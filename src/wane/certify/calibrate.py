@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 
-from wane.certify.analyse import certify
+from wane.certify.analyse import FactsOf, certify_with, no_facts
 from wane.certify.certificate import Certificate, gaussian_mu_of
+from wane.certify.targets import PrivacyGoal, goal_of
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription, Unreachable
-from wane.guarantees import GaussianDP
 from wane.numerics.roots import first_at_most
 
 MOST_STEPS = 10**12
@@ -44,12 +44,14 @@ class Calibrated:
         over: what was changed.
         value: its new value: the noise in the description's own convention (for a schedule: the
             factor on all of them), the number of steps, or the step size.
+        goal: the target that it meets.
         limited: False if the search ended at its own limit, so that more would do as well.
     """
 
     certificate: Certificate
     over: Over
     value: float
+    goal: PrivacyGoal
     limited: bool = True
 
     @property
@@ -58,26 +60,37 @@ class Calibrated:
         return self.certificate.run
 
     @property
+    def reached(self) -> float:
+        """What the calibrated run is certified to cost, in the target's own measure."""
+        return self.goal.level_of(self.certificate)
+
+    @property
     def noise(self) -> object:
         """The calibrated noise."""
         return self.run.noise if self.run.schedule is None else self.run.schedule
 
 
 def calibrate(
-    run: NoisyDescent, *, epsilon: float, delta: float, over: Over | str = Over.NOISE
+    run: NoisyDescent,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    renyi: tuple[float, float] | None = None,
+    zcdp: float | None = None,
+    mu: float | None = None,
+    over: Over | str = Over.NOISE,
+    facts: FactsOf = no_facts,
 ) -> Calibrated:
-    """Return the cheapest setting that is (epsilon, delta)-private, with its certificate.
+    """Return the cheapest setting that meets a target, with its certificate.
 
-    Least noise, most steps, or largest step size.  Raises `Unreachable` if no setting will do.
+    Least noise, most steps, or largest step size.  The target is `epsilon` and `delta`, or
+    `renyi=(order, divergence)`, or the rho of `zcdp`, or `mu`.  A fact of one run is no fact of
+    another, so `facts` is a function, which is asked of every run that is tried; where it raises
+    `Unreachable` it says nothing.  Raises `Unreachable` if no setting will do.
     """
     check.kind("run", run, (NoisyDescent,))
-    target = _Target(
-        check.real("epsilon", epsilon, least=0.0),
-        check.real(
-            "delta", delta, above=0.0, most=1.0, cure="Gaussian noise gives no pure guarantee"
-        ),
-    )
-    return _SEARCHES[_over(over)](run, target)
+    goal = goal_of(epsilon=epsilon, delta=delta, renyi=renyi, zcdp=zcdp, mu=mu)
+    return _SEARCHES[_over(over)](run, _Search(goal, facts))
 
 
 def _over(over: Over | str) -> Over:
@@ -89,57 +102,61 @@ def _over(over: Over | str) -> Over:
 
 
 @dataclass(frozen=True)
-class _Target:
-    epsilon: float
-    delta: float
+class _Search:
+    """A goal, and how each run that is tried is certified."""
+
+    goal: PrivacyGoal
+    facts: FactsOf
+
+    def certify(self, run: NoisyDescent) -> Certificate:
+        return certify_with(run, self.facts)
 
     def met_by(self, certificate: Certificate) -> bool:
-        return certificate.epsilon(self.delta) <= self.epsilon
+        return self.goal.met_by(certificate)
 
-    def mu_of(self, epsilon: float) -> float:
-        """The mu of a Gaussian guarantee with this epsilon at the target's delta."""
-        if math.isinf(epsilon):
-            return math.inf
-        return GaussianDP.from_target(epsilon=epsilon, delta=self.delta).mu
+    @property
+    def mu(self) -> float:
+        return self.goal.mu_of(self.goal.level)
 
-    def __str__(self) -> str:
-        return f"epsilon={self.epsilon:g} at delta={self.delta:g}"
+    def mu_by(self, certificate: Certificate) -> float:
+        """The mu of a Gaussian guarantee that would be as good for the goal."""
+        return self.goal.mu_of(self.goal.level_of(certificate))
 
 
-def _least_noise(run: NoisyDescent, target: _Target) -> Calibrated:
-    start = certify(run)
-    if not (run.gradient_noise_stds > 0).all() and math.isinf(start.epsilon(target.delta)):
+def _least_noise(run: NoisyDescent, target: _Search) -> Calibrated:
+    start = target.certify(run)
+    if not (run.gradient_noise_stds > 0).all() and math.isinf(target.mu_by(start)):
         raise Unreachable(
             "The noise is zero somewhere, so scaling it cannot reach the target; "
             "start from any noise > 0."
         )
     factor = _gaussian_factor(start, target) or _searched_factor(run, target)
-    found = certify(run.noise_scaled(factor))
+    found = target.certify(run.noise_scaled(factor))
     while not target.met_by(found):  # the factor was right up to rounding
         factor *= 1.0 + 1e-12
-        found = certify(run.noise_scaled(factor))
+        found = target.certify(run.noise_scaled(factor))
     noise = found.run.noise
-    return Calibrated(found, Over.NOISE, factor if noise is None else noise.value)
+    return Calibrated(found, Over.NOISE, factor if noise is None else noise.value, target.goal)
 
 
-def _gaussian_factor(start: Certificate, target: _Target) -> float | None:
+def _gaussian_factor(start: Certificate, target: _Search) -> float | None:
     """If every bound is a Gaussian one, mu is inversely proportional to the noise."""
     mus = [gaussian_mu_of(v.guarantee) for v in start.applicable]
     least = min((mu for mu in mus if mu is not None), default=None)
     if None in mus or least is None or not 0.0 < least < math.inf:
         return None
-    return least / target.mu_of(target.epsilon)
+    return least / target.mu
 
 
-def _searched_factor(run: NoisyDescent, target: _Target) -> float:
+def _searched_factor(run: NoisyDescent, target: _Search) -> float:
     """By the mu that each answer amounts to at delta, which falls about as the noise grows."""
-    goal = target.mu_of(target.epsilon)
+    goal = target.mu
     if math.isinf(goal):  # delta is 1: anything will do
         return 1.0 / LARGEST_FACTOR
 
     @cache
     def mu(factor: float) -> float:
-        found = target.mu_of(certify(run.noise_scaled(factor)).epsilon(target.delta))
+        found = target.mu_by(target.certify(run.noise_scaled(factor)))
         return min(found, HOPELESS * goal)  # finite, so that a chord can be drawn
 
     low = high = 1.0
@@ -148,7 +165,7 @@ def _searched_factor(run: NoisyDescent, target: _Target) -> float:
         stride = _stride(stride, mu(high) / goal)
         low, high = high, high * stride
         if high > LARGEST_FACTOR:
-            raise Unreachable(f"No amount of noise reaches {target}.")
+            raise Unreachable(f"No amount of noise reaches {target.goal}.")
     while mu(low) <= goal:
         stride = _stride(stride, goal / mu(low))
         low, high = low / stride, low
@@ -162,7 +179,7 @@ def _stride(last: float, missing: float) -> float:
     return min(max(1.05 * missing, last**2), math.e)
 
 
-def _most_steps(run: NoisyDescent, target: _Target) -> Calibrated:
+def _most_steps(run: NoisyDescent, target: _Search) -> Calibrated:
     if run.schedule is not None:
         raise InvalidDescription(
             "over must not be steps when a schedule is given; describe the run with steps, "
@@ -170,25 +187,25 @@ def _most_steps(run: NoisyDescent, target: _Target) -> Calibrated:
         )
 
     def at(steps: int) -> Certificate:
-        return certify(replace(run, steps=steps))
+        return target.certify(replace(run, steps=steps))
 
     if not target.met_by(at(1)):
         raise Unreachable(
-            f"No number of steps reaches {target}: one step already costs "
-            f"{at(1).epsilon(target.delta):.6g}; add noise."
+            f"No number of steps reaches {target.goal}: one step already costs "
+            f"{target.goal.level_of(at(1)):.6g}; add noise."
         )
     low, high = 1, 2
     while high <= MOST_STEPS and target.met_by(at(high)):
         low, high = high, 2 * high
     if high > MOST_STEPS:
-        return Calibrated(at(low), Over.STEPS, low, limited=False)
+        return Calibrated(at(low), Over.STEPS, low, target.goal, limited=False)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if target.met_by(at(middle)) else (low, middle)
-    return Calibrated(at(low), Over.STEPS, low)
+    return Calibrated(at(low), Over.STEPS, low, target.goal)
 
 
-def _largest_step_size(run: NoisyDescent, target: _Target) -> Calibrated:
+def _largest_step_size(run: NoisyDescent, target: _Search) -> Calibrated:
     """Privacy is not monotone in the step size: scan from above, then bisect one boundary."""
     if run.schedule is not None or run.step_size is None:
         raise InvalidDescription(
@@ -198,25 +215,25 @@ def _largest_step_size(run: NoisyDescent, target: _Target) -> Calibrated:
     base = run.step_size
 
     def at(step_size: float) -> Certificate:
-        return certify(replace(run, step_size=step_size))
+        return target.certify(replace(run, step_size=step_size))
 
     def private(step_size: float) -> bool:
         return target.met_by(at(step_size))
 
     found = next((k for k in range(40, -61, -1) if private(base * 2.0**k)), None)
     if found is None:
-        raise Unreachable(f"No step size reaches {target}; add noise or release less.")
+        raise Unreachable(f"No step size reaches {target.goal}; add noise or release less.")
     low = base * 2.0**found
     if found == 40:
-        return Calibrated(at(low), Over.STEP_SIZE, low, limited=False)
+        return Calibrated(at(low), Over.STEP_SIZE, low, target.goal, limited=False)
     high = 2.0 * low
     while high / low > 1.0 + 1e-9:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if private(middle) else (low, middle)
-    return Calibrated(at(low), Over.STEP_SIZE, low)
+    return Calibrated(at(low), Over.STEP_SIZE, low, target.goal)
 
 
-_SEARCHES: dict[Over, Callable[[NoisyDescent, _Target], Calibrated]] = {
+_SEARCHES: dict[Over, Callable[[NoisyDescent, _Search], Calibrated]] = {
     Over.NOISE: _least_noise,
     Over.STEPS: _most_steps,
     Over.STEP_SIZE: _largest_step_size,

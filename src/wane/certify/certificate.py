@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from wane.audit.lower_bound import LowerBound, lower_bound
-from wane.describe import Adjacency, NoisyDescent, check
+from wane.certify.groups import grouped
+from wane.describe import Fact, NoisyDescent, check
 from wane.errors import InvalidDescription, NoTheoremApplies
-from wane.guarantees import GaussianDP, Guarantee
+from wane.guarantees import GaussianDP, Guarantee, RenyiDP
+from wane.guarantees.renyi import LinearCurve
 from wane.numerics.display import round_up_to
-from wane.theory import Applies, DoesNotApply, Verdict
+from wane.theory import Applies, Basis, DoesNotApply, Finding, Verdict
 
 DEFAULT_DELTA = 1e-5
 """Where a best theorem must be named and nobody said at which delta."""
@@ -25,10 +27,21 @@ class Certificate:
     """What can be claimed about a run, and on what grounds.
 
     All bounds are valid at once, so each question is answered by the smallest.
+
+    Attributes:
+        run: the description.
+        verdicts: every theorem's answer to it.
+        rows_per_person: how many records may change together; see `for_persons`.
+        facts: what was stated of this very run beside its description; each names its hash.
+        narrowed: more is known of the losses than the description says, such as their range, so
+            that its worst members need not be among them.
     """
 
     run: NoisyDescent
     verdicts: tuple[Verdict, ...]
+    rows_per_person: int = 1
+    facts: tuple[Fact, ...] = ()
+    narrowed: bool = False
 
     @property
     def applicable(self) -> tuple[Applies, ...]:
@@ -41,8 +54,15 @@ class Certificate:
         return tuple(v for v in self.verdicts if isinstance(v, DoesNotApply))
 
     def best(self, delta: float = DEFAULT_DELTA) -> Applies:
-        """Return the theorem with the smallest epsilon at `delta`; the first of equals."""
-        return self._least(lambda g: epsilon_of(g, delta))
+        """Return the theorem with the smallest epsilon at `delta`.
+
+        Of equals the one with the smaller mu, then with the smaller delta at epsilon zero, then the
+        first.
+        """
+        found = [(epsilon_of(v.guarantee, delta), v) for v in self._required]
+        least = min(epsilon for epsilon, _ in found)
+        equals = [verdict for epsilon, verdict in found if epsilon == least]
+        return equals[0] if len(equals) == 1 else min(equals, key=_tie_breaker)
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest certified epsilon at `delta`, never rounded down."""
@@ -52,6 +72,23 @@ class Certificate:
         """Return the smallest certified delta at `epsilon`, never rounded down."""
         check.real("epsilon", epsilon, least=0.0)
         return min(1.0, *(_in_range(v.guarantee.delta, epsilon) for v in self._required))
+
+    def renyi(self, order: float) -> float:
+        """Return the smallest certified Renyi divergence of this order, never rounded down."""
+        check.real("order", order, above=1.0)
+        return min(_in_range(v.guarantee.renyi, order) for v in self._required)
+
+    @property
+    def zcdp(self) -> float | None:
+        """The smallest rho of zero-concentrated privacy; None if no theorem gives one."""
+        found = (zcdp_of(v.guarantee) for v in self._required)
+        return min((rho for rho in found if rho is not None), default=None)
+
+    @property
+    def least_mu(self) -> float | None:
+        """The smallest Gaussian-DP parameter of all theorems; None if none is a Gaussian one."""
+        found = (gaussian_mu_of(v.guarantee) for v in self._required)
+        return min((mu for mu in found if mu is not None), default=None)
 
     @property
     def mu(self) -> float | None:
@@ -78,24 +115,49 @@ class Certificate:
 
     def true_positive_rate(self, false_positive_rate: float) -> float:
         """Return a bound on an attacker's true-positive rate at this false-positive rate."""
-        return min(v.guarantee.true_positive_rate(false_positive_rate) for v in self._required)
+        return min(power_of(v.guarantee, false_positive_rate) for v in self._required)
 
     def group(self, size: int) -> Guarantee:
-        """Return the guarantee for any `size` records at once."""
-        m = self.run.objective.strong_convexity
-        curved = m is not None and m > 0.0 and not self.run.objective.clipped
-        if curved and self.run.adjacency is not Adjacency.REPLACE_ONE and self.mu is None:
-            # on the way from one data set to the other some batches would hold several null
-            # records, and bend less than declared
-            raise NoTheoremApplies(
-                f"group needs adjacency replace-one for strongly convex losses, got "
-                f"{self.run.adjacency.value}; put the curvature into ridge instead."
+        """Return the guarantee for any `size` records at once: the best that extends to a group."""
+        ranked = sorted(self._required, key=lambda v: epsilon_of(v.guarantee, DEFAULT_DELTA))
+        refusals = []
+        for verdict in ranked:
+            try:
+                return grouped(self.run, verdict, size)
+            except NoTheoremApplies as error:
+                refusals.append(error)
+        raise refusals[0]
+
+    def for_persons(self, rows_per_person: int) -> Certificate:
+        """Return the certificate that protects people who have up to so many records each.
+
+        Every theorem's guarantee becomes that of a group; one that gives none no longer applies.
+        """
+        size = check.whole("rows_per_person", rows_per_person, least=1)
+        if self.rows_per_person != 1:
+            raise InvalidDescription(
+                f"rows_per_person must be set once, got {size} after {self.rows_per_person}."
             )
-        return self.guarantee.group(size)
+        if size == 1:
+            return self
+        self.group(size)  # refuses where no group is covered
+        verdicts = tuple(_for_group(self.run, verdict, size) for verdict in self.verdicts)
+        return replace(self, verdicts=verdicts, rows_per_person=size)
 
     def compose(self, *others: Certificate) -> Guarantee:
         """Return the guarantee of releasing this run and the others, on the same records."""
         for other in others:
+            if other.rows_per_person != self.rows_per_person:
+                raise InvalidDescription(
+                    f"rows_per_person must be the same to compose, got {self.rows_per_person} and "
+                    f"{other.rows_per_person}; certify both for the same people."
+                )
+            if other.run.records != self.run.records:
+                raise InvalidDescription(
+                    f"records must be the same to compose, got {self.run.records} and "
+                    f"{other.run.records}: one run's neighbours are not the other's; releases on "
+                    "other parts of the data go into a JointCertificate."
+                )
             if other.run.adjacency is not self.run.adjacency:
                 raise InvalidDescription(
                     f"adjacency must be the same to compose, got {self.run.adjacency.value} and "
@@ -114,7 +176,8 @@ class Certificate:
 
     @cached_property
     def _worst_known(self) -> LowerBound | None:
-        return lower_bound(self.run)
+        # the members that attain the bounds are not known to have what was stated beside them
+        return None if self.facts or self.narrowed else lower_bound(self.run)
 
     @cached_property
     def _required(self) -> tuple[Applies, ...]:
@@ -122,8 +185,10 @@ class Certificate:
             raise NoTheoremApplies(_nothing_applies(self.obstacles))
         return self.applicable
 
-    def _least(self, measure: Callable[[Guarantee], float]) -> Applies:
-        return min(self._required, key=lambda v: measure(v.guarantee))
+
+def _tie_breaker(verdict: Applies) -> tuple[float, float]:
+    mu = gaussian_mu_of(verdict.guarantee)
+    return math.inf if mu is None else mu, _in_range(verdict.guarantee.delta, 0.0)
 
 
 def _summary(run: NoisyDescent) -> str:
@@ -136,10 +201,21 @@ def _summary(run: NoisyDescent) -> str:
 def _explained(verdict: Verdict, delta: float) -> list[str]:
     title = f"{verdict.analysis.name} [{verdict.analysis.source}]"
     if isinstance(verdict, Applies):
-        epsilon = epsilon_of(verdict.guarantee, delta)
-        return [f"  yes {title}: epsilon = {round_up_to(epsilon)} at delta = {delta:g}"]
+        epsilon = round_up_to(epsilon_of(verdict.guarantee, delta))
+        return [f"  yes {title}: epsilon = {epsilon} at delta = {round_up_to(delta)}"]
     lines = [f"  no  {title}"]
     return lines + [f"        {obstacle.complaint}" for obstacle in verdict.obstacles]
+
+
+def _for_group(run: NoisyDescent, verdict: Verdict, size: int) -> Verdict:
+    if isinstance(verdict, DoesNotApply):
+        return verdict
+    try:
+        return replace(verdict, guarantee=grouped(run, verdict, size))
+    except NoTheoremApplies as error:
+        asked = f"the guarantee extends to groups of {size} records"
+        finding = Finding(asked, Basis.DERIVED, False, str(error), "rows_per_person = 1")
+        return DoesNotApply(verdict.analysis, (*verdict.findings, finding))
 
 
 def gaussian_mu_of(guarantee: Guarantee) -> float | None:
@@ -148,14 +224,20 @@ def gaussian_mu_of(guarantee: Guarantee) -> float | None:
 
 
 def zcdp_of(guarantee: Guarantee) -> float | None:
-    """Return the rho of zero-concentrated DP if the guarantee is a Gaussian one: mu^2/2."""
-    return guarantee.renyi(2.0) / 2.0 if isinstance(guarantee, GaussianDP) else None
+    """Return the rho of zero-concentrated DP, if every order's divergence is rho times it."""
+    linear = isinstance(guarantee, RenyiDP) and isinstance(guarantee.curve, LinearCurve)
+    return guarantee.renyi(2.0) / 2.0 if isinstance(guarantee, GaussianDP) or linear else None
 
 
 def epsilon_of(guarantee: Guarantee, delta: float) -> float:
     """Return a guarantee's epsilon at `delta`; infinite where its computation has no answer."""
     check.real("delta", delta, least=0.0, most=1.0)
     return _in_range(guarantee.epsilon, delta)
+
+
+def power_of(guarantee: Guarantee, false_positive_rate: float) -> float:
+    """Return a bound on the true-positive rate; one where its computation has no answer."""
+    return min(_in_range(guarantee.true_positive_rate, false_positive_rate), 1.0)
 
 
 def _in_range(measure: Callable[[float], float], at: float) -> float:

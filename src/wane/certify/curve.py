@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from wane.certify.analyse import certify
-from wane.certify.certificate import epsilon_of
+from wane.certify.analyse import FactsOf, certify_with, no_facts
+from wane.certify.certificate import Certificate, epsilon_of
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription
 from wane.theory import Applies
@@ -43,12 +43,16 @@ def curve(
     stop: float,
     points: int = 25,
     delta: float = 1e-5,
+    facts: FactsOf = no_facts,
 ) -> Curve:
-    """Return epsilon at `delta` for geometrically spaced steps (or noise factors)."""
+    """Return epsilon at `delta` for geometrically spaced steps (or noise factors).
+
+    `facts` is a function, asked of each run along the curve: what is true of one is not of others.
+    """
     axis = _axis(over)
     check.real("delta", delta, above=0.0, most=1.0)
     values = _grid(axis, start, stop, check.whole("points", points, least=2, most=10_000))
-    rows = [_epsilons(_at(run, axis, value), delta) for value in values]
+    rows = [_epsilons(certify_with(_at(run, axis, value), facts), delta) for value in values]
     names = list(dict.fromkeys(name for row in rows for name in row))
     theorems = {name: tuple(row.get(name) for row in rows) for name in names}
     best = tuple(min((e for e in row.values() if e is not None), default=None) for row in rows)
@@ -85,8 +89,8 @@ def _at(run: NoisyDescent, axis: Axis, value: float) -> NoisyDescent:
     return replace(run, steps=int(value))
 
 
-def _epsilons(run: NoisyDescent, delta: float) -> dict[str, float | None]:
+def _epsilons(certificate: Certificate, delta: float) -> dict[str, float | None]:
     return {
         v.analysis.name: epsilon_of(v.guarantee, delta) if isinstance(v, Applies) else None
-        for v in certify(run).verdicts
+        for v in certificate.verdicts
     }

@@ -10,10 +10,15 @@ from wane.certify.certificate import (
     Certificate,
     epsilon_of,
     gaussian_mu_of,
+    power_of,
 )
 from wane.describe import Adjacency, check
 from wane.errors import InvalidDescription
 from wane.guarantees import Guarantee, WithFailure
+from wane.numerics.rounding import inflate
+
+INVERSION = 1e-15
+"""By how much a delta is raised at first, relatively, where its epsilon was not found again."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +30,14 @@ class SideRelease:
         guarantee: what it costs.
         source: the proof that says so, as a citation or the path of a page.
         adjacency: which data sets the guarantee compares.
+        rows_per_person: how many records may change together.
     """
 
     name: str
     guarantee: Guarantee
     source: str
     adjacency: Adjacency
+    rows_per_person: int = 1
 
     @property
     def gaussian_level(self) -> tuple[float, float] | None:
@@ -46,7 +53,8 @@ class SideRelease:
 class JointCertificate:
     """What can be claimed of several releases at once, each chosen in view of those before.
 
-    The parts share one adjacency.  Each part answers with its best theorem at the asked delta.
+    The parts share one adjacency and one number of rows per person.  Each part answers with its
+    best theorem at the asked delta.
     """
 
     parts: tuple[Certificate | SideRelease, ...]
@@ -62,11 +70,22 @@ class JointCertificate:
             raise InvalidDescription(
                 f"adjacency must be the same to compose, got {names}; certify all under one."
             )
+        sizes = sorted({part.rows_per_person for part in self.parts})
+        if len(sizes) > 1:
+            raise InvalidDescription(
+                f"rows_per_person must be the same to compose, got {sizes[0]} and {sizes[-1]}; "
+                "certify all for the same people."
+            )
 
     @property
     def adjacency(self) -> Adjacency:
         """Which data sets are compared."""
         return _adjacency(self.parts[0])
+
+    @property
+    def rows_per_person(self) -> int:
+        """How many records may change together."""
+        return self.parts[0].rows_per_person
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
@@ -99,7 +118,19 @@ class JointCertificate:
 
     def true_positive_rate(self, false_positive_rate: float) -> float:
         """Return a bound on an attacker's true-positive rate at this false-positive rate."""
-        return self.guarantee.true_positive_rate(false_positive_rate)
+        return power_of(self.guarantee, false_positive_rate)
+
+
+def delta_for(certificate: Certificate | JointCertificate, epsilon: float) -> float:
+    """Return a delta at which the certified epsilon is at most this: what an answer is written at.
+
+    It is the certified delta, raised by what inverting it may lose, so that every number of the
+    answer is said of one and the same delta.
+    """
+    delta, raised = certificate.delta(epsilon), INVERSION
+    while certificate.epsilon(delta) > epsilon:
+        delta, raised = min(inflate(delta, raised), 1.0), 8.0 * raised
+    return delta
 
 
 def _adjacency(part: Certificate | SideRelease) -> Adjacency:

@@ -8,6 +8,7 @@ from typing import Any
 from wane import report
 from wane.certify import Certificate, certify
 from wane.cli.commands import proper
+from wane.cli.folder import check_new
 from wane.cli.options import Result, Verb, add_delta, whole
 from wane.describe.files import read_run
 from wane.report.text import shown_down
@@ -19,11 +20,14 @@ def register(verb: Verb) -> None:
     made.add_argument("--trials", type=whole, help="also run it this often, each way")
     made.add_argument("--seed", type=whole, help="repeatable trials; an audit uses no private data")
     made.add_argument("--plot", metavar="FILE", help="draw the attacks against the certificate")
+    made.add_argument("--force", action="store_true", help="replace the file")
     add_delta(made)
 
 
 def audit(options: Namespace) -> Result:
     """Bracket the true epsilon; refute the certificate if the trials do."""
+    if options.plot:
+        check_new(options.plot, force=options.force)
     certificate = certify(read_run(options.spec))
     delta = proper(options.delta)
     made = report.bracket_fields(certificate, delta)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from wane.report.text import shown
+from wane.report.text import earlier_words, markdown, released_words, shown
 
 _CARD = """\
 # Model card: {words}, fitted with differential privacy
@@ -20,6 +20,7 @@ _CARD = """\
 - Unit: {unit}. {adjacency_meaning}
 - Noise: {noise}
 - Tuning: {tuning}
+- Earlier releases: {earlier}
 - The whole statement is in `certificate.html` and `certificate.json`; `wane certify
   description.json` computes it again.
 
@@ -50,22 +51,27 @@ def model_card(document: dict[str, Any], words: str) -> str:
     }
     return _CARD.format(
         words=words,
-        released=document["released"],
+        released=markdown(released_words(document)),
+        earlier=markdown(earlier_words(document)),
         claim=_claim(document),
         unit=document["unit"],
         adjacency_meaning=document["adjacency_meaning"],
         noise=document["noise"]["meaning"],
-        tuning=document["tuning"],
+        tuning=markdown(document["tuning"]),
         secret=_listed(document["secret"]),
-        facts=_listed(f"{name}: {text}" for name, text in facts.items()),
+        facts=_listed(f"{markdown(name)}: {markdown(text)}" for name, text in facts.items()),
     )
 
 
 def _claim(document: dict[str, Any]) -> str:
     if document["status"] == "void":
-        return "**Void: no privacy is claimed.** " + "; ".join(document["void_because"]) + "."
+        return (
+            "**Void: no privacy is claimed.** "
+            + "; ".join(map(markdown, document["void_because"]))
+            + "."
+        )
     return (
-        f"epsilon = {shown(document['epsilon'])} at delta = {document['delta']:.6g}, "
+        f"epsilon = {shown(document['epsilon'])} at delta = {shown(document['delta'])}, "
         f"{document['adjacency']} adjacency, theorem `{document['theorem']}`"
     )
 

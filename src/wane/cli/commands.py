@@ -7,18 +7,21 @@ from dataclasses import asdict
 from typing import Any
 
 from wane import report
-from wane.certify import Calibrated, calibrate, certify, curve
-from wane.cli.folder import new_file, write_text
+from wane.certify import Calibrated, Certificate, calibrate, certify, curve
+from wane.certify.certificate import DEFAULT_DELTA
+from wane.cli.folder import check_new, new_file, write_text
 from wane.cli.options import Result
 from wane.describe import NoisyDescent
 from wane.describe.fields import run_from_fields
-from wane.describe.files import parse, read_run
+from wane.describe.files import parse, read_run, read_stated
 from wane.errors import InvalidDescription
 
 
 def certify_spec(options: Namespace) -> Result:
     """`wane certify`."""
-    certificate = certify(read_run(options.spec))
+    if options.html is not None:
+        check_new(options.html, force=options.force)
+    certificate = _certified(options.spec)
     # the text shows so little that the whole curve would be computed for nothing
     whole = options.json or options.html is not None
     said = report.certificate_document if whole else report.certificate_fields
@@ -27,7 +30,7 @@ def certify_spec(options: Namespace) -> Result:
     else:
         made = said(certificate, delta=proper(options.delta))
     if options.html is not None:
-        with new_file(options.html, force=True) as place:
+        with new_file(options.html, force=options.force) as place:
             write_text(place, report.html_page(made))
     return made, report.certificate_text(made)
 
@@ -35,15 +38,22 @@ def certify_spec(options: Namespace) -> Result:
 def calibrate_spec(options: Namespace) -> Result:
     """`wane calibrate`."""
     result = calibrate(
-        read_run(options.spec), epsilon=options.epsilon, delta=options.delta, over=options.over
+        read_run(options.spec),
+        epsilon=options.epsilon,
+        delta=options.delta,
+        renyi=None if options.renyi is None else tuple(options.renyi),
+        zcdp=options.zcdp,
+        mu=options.mu,
+        over=options.over,
     )
-    made = report.calibrated_fields(result, options.delta)
+    shown_at = DEFAULT_DELTA if options.delta is None else options.delta
+    made = report.calibrated_fields(result, shown_at)
     return made, _calibrated_text(result, made)
 
 
 def explain_spec(options: Namespace) -> Result:
     """`wane explain`."""
-    certificate = certify(read_run(options.spec))
+    certificate = _certified(options.spec)
     delta = proper(options.delta)
     made = {"delta": delta, "verdicts": report.verdict_fields(certificate, delta)}
     return made, certificate.explain(delta)
@@ -51,6 +61,8 @@ def explain_spec(options: Namespace) -> Result:
 
 def curve_spec(options: Namespace) -> Result:
     """`wane curve`."""
+    if options.plot:
+        check_new(options.plot, force=options.force)
     made = curve(
         read_run(options.spec),
         over=options.over,
@@ -68,14 +80,17 @@ def curve_spec(options: Namespace) -> Result:
 
 def mixing_spec(options: Namespace) -> Result:
     """`wane mixing`."""
+    from wane.literature.modulus_mixing import printed_steps
     from wane.mixing import mixing
 
-    found = mixing(read_run(options.spec), options.tv)
-    made = asdict(found)
-    printed = "its step size is too large" if found.printed_steps is None else found.printed_steps
+    run = read_run(options.spec)
+    found, steps = mixing(run, options.tv), printed_steps(run, options.tv)
+    made = asdict(found) | {"printed_steps": steps}
+    printed = "its step size is too large" if steps is None else steps
+    whole, each = report.shown(found.tv), report.shown(found.block_tv)
     text = (
-        f"{found.steps} steps bring the total variation to stationarity to {found.tv:.6g} or less\n"
-        f"  in blocks of {found.block}, each by a factor {found.block_tv:.6g} ({found.theorem})\n"
+        f"{found.steps} steps bring the total variation to stationarity to {whole} or less\n"
+        f"  in blocks of {found.block}, each by a factor {each} ({found.theorem})\n"
         f"  the paper's theorem: {printed}"
     )
     return made, text
@@ -121,6 +136,12 @@ def kernel(options: Namespace) -> Result:
     )
 
 
+def _certified(spec: str) -> Certificate:
+    """The certificate of a file's run, with the facts that stand beside it."""
+    stated = read_stated(spec)
+    return certify(stated.run, facts=stated.facts)
+
+
 def bundled(name: str) -> NoisyDescent:
     """Return a description that ships with wane."""
     from importlib.resources import files
@@ -137,7 +158,8 @@ def proper(delta: float) -> float:
 
 
 def _calibrated_text(result: Calibrated, made: dict[str, Any]) -> str:
-    lines = [f"{made['over']:<8} {made['value']:.10g}", report.certificate_text(made)]
+    lines = [f"{made['over']:<8} {made['value']:.10g}", f"target   {result.goal}"]
+    lines.append(report.certificate_text(made))
     if not result.limited:
         lines.append("The guarantee has levelled off below the target: more would do as well.")
     return "\n".join(lines)

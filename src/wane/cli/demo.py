@@ -123,7 +123,7 @@ def _text(first: Any, lines: list[dict[str, Any]], options: Namespace) -> str:
     run = first.run_
     made = [
         f"Logistic regression on breast cancer, {run.records} records, adjacency "
-        f"{run.adjacency.value}, delta = {options.delta:g}.",
+        f"{run.adjacency.value}, delta = {report.shown(options.delta)}.",
         "Only the last model leaves the room.  What it costs, by accountant:",
         "",
         f"{'steps':>10}  {'composition':>12}  {'wane':>10}  {'test accuracy':>13}",
@@ -133,7 +133,7 @@ def _text(first: Any, lines: list[dict[str, Any]], options: Namespace) -> str:
         made.append(f"{line['steps']:>10}  {composed:>12}  {ours:>10}  {line['accuracy']:>13.3f}")
     made += [
         "",
-        f"For epsilon = {options.epsilon:g} after {run.total_steps} steps: noise "
+        f"For epsilon = {report.shown(options.epsilon)} after {run.total_steps} steps: noise "
         f"{run.noise.key} {run.noise.value:.6g} (theorem {lines[0]['theorem']}).",
         "Each line is a fit of its own: on private records, three fits would be three releases.",
         f"Model, certificate and description are in {options.out}; "

@@ -18,18 +18,25 @@ from wane.cli.options import (
     Result,
     Verb,
     account_of,
+    add_account,
     add_checkpoint,
     checkpoint_of,
+    confirm,
+    earlier_releases,
     number,
     whole,
 )
 from wane.cli.release import Release, write_json
 from wane.describe import Adjacency, check
+from wane.describe.files import sha256_of
 from wane.errors import InvalidDescription, MissingExtra
 from wane.report.text import certificate_text
 from wane.tables import (
     ClassTarget,
     Schema,
+    as_file,
+    cell_text,
+    kept_cells,
     parquet_bytes,
     read_blocks,
     read_table,
@@ -46,7 +53,14 @@ def register(verb: Verb) -> None:
     template.add_argument("data", metavar="DATA", help="table, a CSV or Parquet file")
     template.add_argument("--out", default="schema.toml", metavar="FILE", help="where to write")
     template.add_argument("--delimiter", default=",", help="of a CSV file (default a comma)")
-    template.add_argument("--no-header", action="store_true", help="the first line is a record")
+    template.add_argument(
+        "--header",
+        choices=["yes", "no"],
+        help="whether the first line of a CSV file holds names (asked for unless it is certain)",
+    )
+    template.add_argument(
+        "--no-header", dest="header", action="store_const", const="no", help="same as --header no"
+    )
     template.add_argument("--force", action="store_true", help="replace the file")
 
 
@@ -59,16 +73,21 @@ def _register_fit(verb: Verb) -> None:
     fitting.add_argument("--delta", type=number, required=True)
     adjacencies = [Adjacency.ZERO_OUT.value, Adjacency.REPLACE_ONE.value]
     fitting.add_argument("--adjacency", required=True, choices=adjacencies)
+    fitting.add_argument(
+        "--rows-per-person",
+        type=whole,
+        metavar="K",
+        help="protect people who have up to K rows (default: as the schema says, else 1)",
+    )
     fitting.add_argument("--out", required=True, metavar="DIR", help="new folder for the release")
     fitting.add_argument("--force", action="store_true", help="replace an earlier release")
-    fitting.add_argument("--ledger", metavar="FILE", help="enter the release there")
-    fitting.add_argument("--dataset", metavar="NAME", help="whose budget the ledger keeps")
+    add_account(fitting)
     add_checkpoint(fitting)
     fitting.add_argument(
         "--release-noise",
         type=number,
         metavar="TIMES",
-        help="add exact noise to the release, so many times as large as the run's last noise",
+        help="add exact noise to the release, so many times the noise that protects it",
     )
     fitting.add_argument(
         "--tune-on",
@@ -94,10 +113,22 @@ def _register_predict(verb: Verb) -> None:
     predicting.add_argument("data", metavar="DATA", help="table, a CSV or Parquet file")
     predicting.add_argument("--out", required=True, metavar="FILE", help="CSV file to write")
     predicting.add_argument("--force", action="store_true", help="replace the file")
+    predicting.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="copy this column, such as an identifier, beside the predictions",
+    )
 
 
 def fit(options: Namespace) -> Result:
     """`wane fit`: everything is checked before any noise is drawn."""
+    with as_file(options.data) as options.data:
+        return _fit(options)
+
+
+def _fit(options: Namespace) -> Result:
     described = Schema.from_file(options.schema)
     kind = MODELS[options.model]
     model = _estimator(options, described)
@@ -109,9 +140,11 @@ def fit(options: Namespace) -> Result:
             ("features", str(len(described.names))),
             ("SHA-256 of the schema", described.hash),
         )
-        release = Release(model, kind.words, options.delta, context)
-        document = release.write(folder)
+        earlier = earlier_releases(model.account, options.delta)
+        release = Release(model, kind.words, options.delta, context, earlier=earlier)
         write_json(folder / "schema.json", described.to_fields())
+        document = release.write(folder)
+    confirm(model.account)  # only now is it out
     text = f"{certificate_text(document)}\nwritten  {options.out}"
     if document["status"] == "void":
         text = f"void: no privacy is claimed\n{text}"
@@ -133,12 +166,18 @@ def predict(options: Namespace) -> Result:
     """`wane predict`: a CSV file with one prediction for each row."""
     model, described = _loaded(Path(options.model))
     rows = 0
-    with new_file(options.out, force=options.force) as place, place.open("w", newline="") as file:
+    with (
+        as_file(options.data) as data,
+        new_file(options.out, force=options.force) as place,
+        place.open("w", newline="", encoding="utf-8") as file,
+    ):
         writer = csv.writer(file)
-        for header, lines in _predictions(model, described, options.data):
+        kept = kept_cells(data, described, tuple(options.keep))
+        for header, lines in _predictions(model, described, data):
             if not rows:
-                writer.writerow(header)
-            writer.writerows(lines)
+                writer.writerow([cell_text(name) for name in (*options.keep, *header)])
+            for line in lines:
+                writer.writerow([cell_text(cell) for cell in (*next(kept), *line)])
             rows += len(lines)
     return {"written": str(options.out), "rows": rows}, f"{rows} predictions in {options.out}"
 
@@ -149,10 +188,25 @@ def schema(options: Namespace) -> Result:
         raise InvalidDescription(
             f"--delimiter must be one ASCII character, got {options.delimiter!r:.60}."
         )
-    text = schema_template(options.data, delimiter=options.delimiter, header=not options.no_header)
+    header = None if options.header is None else options.header == "yes"
+    with as_file(options.data) as data:
+        text = schema_template(data, delimiter=options.delimiter, header=header)
     with new_file(options.out, force=options.force) as place:
         write_text(place, text)
     return {"written": str(options.out)}, f"{options.out} written; fill in types and bounds"
+
+
+def _rows_per_person(options: Namespace, described: Schema) -> int:
+    """The declared number; a command may ask for more protection than the schema, never less."""
+    asked = options.rows_per_person
+    if asked is None:
+        return described.rows_per_person
+    if check.whole("--rows-per-person", asked, least=1) < described.rows_per_person:
+        raise InvalidDescription(
+            f"--rows-per-person must be at least {described.rows_per_person}, as the schema says, "
+            f"got {asked}; correct the schema if nobody has as many."
+        )
+    return int(asked)
 
 
 def _estimator(options: Namespace, described: Schema) -> Any:
@@ -163,10 +217,11 @@ def _estimator(options: Namespace, described: Schema) -> Any:
         epsilon=options.epsilon,
         delta=options.delta,
         adjacency=Adjacency(options.adjacency),
+        rows_per_person=_rows_per_person(options, described),
         feature_norm=described.feature_norm,
         account=account_of(options),
         checkpoint=checkpoint_of(options),
-        tune_on=_public(options.tune_on, described),
+        tune_on=_public(options, described),
         release_noise=options.release_noise,
         progress=options.progress,
         seed_voids_privacy=options.seed_voids_privacy,
@@ -174,21 +229,35 @@ def _estimator(options: Namespace, described: Schema) -> Any:
     )
 
 
-def _public(path: str | None, described: Schema) -> Any:
+def _public(options: Namespace, described: Schema) -> Any:
     """Return the rows of a table as public ones; to name the file is to declare them so."""
-    if path is None:
+    if options.tune_on is None:
         return None
-    table = read_table(path, described)
-    return learn.PublicData(table.features, table.targets)
+    public, private = Path(options.tune_on), Path(options.data)
+    if (
+        public.exists()
+        and private.exists()
+        and (public.samefile(private) or sha256_of(public) == sha256_of(private))
+    ):
+        raise InvalidDescription(
+            f"--tune-on {public!s:.120} must be another table than the private one, got the same "
+            "file; leave it out, or name a table whose rows are public."
+        )
+    table = read_table(public, described)
+    return learn.PublicData(table.features, table.targets, name=f"the table {public.name!r:.80}")
 
 
 def _loaded(folder: Path) -> tuple[Any, Schema]:
+    """The model and the schema of a release, both of them the ones that its certificate names."""
     described = Schema.from_file(folder / "schema.json")
+    from wane.learn.loading import bound_to_document  # slow to import
+
     complaint = f"{folder!s:.120} must hold a model that wane fit wrote, got a damaged one."
     try:
         model = learn.load_model(folder / "model.npz")
+        bound_to_document(folder / "schema.json", (folder / "schema.json").read_bytes())
         fits = model.n_features_in_ == len(described.names)
-    except MissingExtra:
+    except (InvalidDescription, MissingExtra):
         raise
     except Exception:  # a damaged archive fails in more ways than its readers list
         raise InvalidDescription(complaint) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import shutil
@@ -26,36 +27,88 @@ OURS = frozenset(
 """What `wane fit` and `wane sample` write; a folder that holds anything else is never replaced."""
 
 
+HIDDEN = ".wane-"
+"""How the names begin of what is not whole yet."""
+
+
 @contextmanager
 def new_folder(path: str | Path, *, force: bool = False) -> Iterator[Path]:
     """Yield an empty folder beside `path`, which takes its place if all goes well.
 
-    It is made before any work begins, so that a place that cannot be written to is refused first.
+    It is made before any work begins, so that a place that cannot be written to is refused first,
+    and so is a place that another run is about to take.
     """
     place = Path(path)
     with complaints(place):
         _check_free(place, force)
         place.parent.mkdir(parents=True, exist_ok=True)
-        made = _beside(place)
-        made.mkdir()
-    try:
+        _sweep(place.parent)
+    with _reserved(place) as made:
+        with complaints(place):
+            _check_free(place, force)  # another run may just have ended
         yield made
         with complaints(place):
             _flushed(made)
             _take_place(made, place, force)
+
+
+@contextmanager
+def _reserved(place: Path) -> Iterator[Path]:
+    """Yield the one folder in which a run may prepare what takes this place."""
+    name = hashlib.sha256(place.name.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    made = place.parent / f"{HIDDEN}{name}"
+    with complaints(place):
+        made.mkdir(exist_ok=True)
+        held = _lock(made)
+        if held is None:
+            raise InvalidDescription(
+                f"{place!s:.120} must be written by one run at a time, got another that has begun; "
+                "name another folder."
+            )
+    try:
+        with complaints(place):
+            for entry in made.iterdir():  # of a run that was killed
+                entry.unlink()
+        yield made
     finally:
         shutil.rmtree(made, ignore_errors=True)
+        os.close(held)
+
+
+def _lock(folder: Path) -> int | None:
+    """Hold a folder as long as the descriptor is open; None if another process holds it."""
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        import fcntl
+
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(held)
+        return None
+    except (ImportError, OSError):  # no locks on this system
+        return held
+    return held
+
+
+def _sweep(parent: Path) -> None:
+    """Remove the empty folders of runs that were killed; those of running ones are held."""
+    with suppress(OSError):
+        for entry in parent.glob(f"{HIDDEN}*"):
+            if not entry.is_dir() or any(entry.iterdir()):
+                continue
+            held = _lock(entry)
+            if held is not None:
+                with suppress(OSError):
+                    entry.rmdir()
+                os.close(held)
 
 
 @contextmanager
 def new_file(path: str | Path, *, force: bool = False) -> Iterator[Path]:
     """Yield the name of a file beside `path`, which takes its place if all goes well."""
     place = Path(path)
+    check_new(place, force=force)
     with complaints(place):
-        if place.is_dir() or (place.exists() and not force):
-            raise InvalidDescription(
-                f"{place!s:.120} must not exist yet; say --force to replace it."
-            )
         made = _beside(place)
         made.touch(exist_ok=False)
     try:
@@ -67,6 +120,16 @@ def new_file(path: str | Path, *, force: bool = False) -> Iterator[Path]:
             made.unlink(missing_ok=True)
 
 
+def check_new(path: str | Path, *, force: bool = False) -> None:
+    """Refuse to write over a file, unless it may be replaced."""
+    place = Path(path)
+    with complaints(place):
+        if place.is_dir() or (place.exists() and not force):
+            raise InvalidDescription(
+                f"{place!s:.120} must not exist yet; say --force to replace it."
+            )
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file, or say in one line why not."""
     with complaints(path):
@@ -75,7 +138,7 @@ def write_text(path: Path, text: str) -> None:
 
 def _beside(place: Path) -> Path:
     """A name in the same folder that nobody else uses."""
-    return place.parent / f".wane-{secrets.token_hex(8)}"
+    return place.parent / f"{HIDDEN}{secrets.token_hex(8)}"
 
 
 def _check_free(place: Path, force: bool) -> None:

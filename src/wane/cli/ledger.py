@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import math
 from argparse import Namespace
 from typing import Any
 
 from wane.cli.options import Result, Verb, number
 from wane.describe import Adjacency
+from wane.describe.files import read_table
 from wane.errors import InvalidDescription
 from wane.numerics.display import round_up_to
+
+MOST_BYTES = 64 * 2**20
 
 
 def register(verb: Verb) -> None:
@@ -19,6 +24,7 @@ def register(verb: Verb) -> None:
     made.add_argument("--dataset", help="name of the data set")
     made.add_argument("--epsilon", type=number, help="budget")
     made.add_argument("--delta", type=number, default=1e-5, help="delta (default 1e-5)")
+    made.add_argument("--document", metavar="JSON", help="check: the certificate of a release")
     made.add_argument(
         "--adjacency",
         choices=[kind.value for kind in Adjacency],
@@ -32,23 +38,59 @@ def ledger(options: Namespace) -> Result:
     return _ACTIONS[options.action](options)
 
 
-def _show(options: Namespace) -> Result:
-    fields = _accounts(options, with_entries=False)
-    lines = []
-    for name, account in fields["datasets"].items():
-        budget = account["budget"]
-        allowed = f" of {budget['epsilon']:g}" if budget else ", no budget"
-        spent = round_up_to(account["epsilon"])
-        lines.append(
-            f"{name}: {account['releases']} releases, epsilon {spent}{allowed} "
-            f"at delta {account['delta']:g} ({account['unconfirmed']} not confirmed)"
+def _init(options: Namespace) -> Result:
+    from wane.ledger import Ledger
+
+    Ledger(options.file, new=True)
+    return {"ledger": options.file}, f"{options.file}: a new ledger, without accounts"
+
+
+def _add(options: Namespace) -> Result:
+    from wane.ledger import Ledger
+
+    name = Ledger(options.file).account(_dataset(options), new=True).dataset
+    return {"dataset": name}, f"{name}: a new account, nothing spent"
+
+
+def _check(options: Namespace) -> Result:
+    """Whether the ledger still holds what it held when a release was documented."""
+    from wane.ledger import Ledger
+
+    if options.document is None:
+        raise InvalidDescription("check needs --document, the certificate of a release.")
+    document = read_table(options.document, most_bytes=MOST_BYTES)
+    said = document.get("earlier_releases", {}) if isinstance(document, dict) else {}
+    if said.get("source") != "ledger":
+        raise InvalidDescription(
+            f"{options.document} must be a certificate that names a ledger, got one without."
         )
+    held = Ledger(options.file).knows(str(said.get("head")))
+    options.status = 0 if held else 1
+    words = "holds" if held else "does NOT hold"
+    return {"held": held}, f"the ledger {words} the row that the certificate names"
+
+
+def _show(options: Namespace) -> Result:
+    from wane.ledger.names import printable
+
+    fields = _accounts(options, with_entries=False)
+    lines = [_line(printable(name), account) for name, account in fields["datasets"].items()]
     return fields, "\n".join(lines) or "nothing was spent"
 
 
-def _export(options: Namespace) -> Result:
-    import json
+def _line(name: str, account: dict[str, Any]) -> str:
+    budget = account["budget"]
+    allowed = f" of {round_up_to(budget['epsilon'])}" if budget else ", no budget"
+    spent = account["epsilon"]
+    shown = spent if isinstance(spent, str) else round_up_to(spent)
+    made = (
+        f"{name}: {account['releases']} releases, epsilon {shown}{allowed} "
+        f"at delta {round_up_to(account['delta'])} ({account['unconfirmed']} not confirmed)"
+    )
+    return f"{made}; {account['remark']}" if account["remark"] else made
 
+
+def _export(options: Namespace) -> Result:
     fields = _accounts(options, with_entries=True)
     return fields, json.dumps(fields, indent=2)
 
@@ -56,39 +98,44 @@ def _export(options: Namespace) -> Result:
 def _set_budget(options: Namespace) -> Result:
     from wane.ledger import Budget, Ledger
 
-    if options.dataset is None or options.epsilon is None:
+    if options.epsilon is None:
         raise InvalidDescription("set-budget needs --dataset and --epsilon.")
     budget = Budget(options.epsilon, options.delta, Adjacency(options.adjacency))
-    Ledger(options.file).account(options.dataset).set_budget(budget)
-    words = f"{options.dataset}: epsilon {budget.epsilon:g} at delta {budget.delta:g}"
-    return {"dataset": options.dataset, "budget": _budget_fields(budget)}, words
+    account = Ledger(options.file).account(_dataset(options))
+    account.set_budget(budget)
+    words = f"{account.dataset}: epsilon {round_up_to(budget.epsilon)} "
+    words += f"at delta {round_up_to(budget.delta)}"
+    return {"dataset": account.dataset, "budget": _budget_fields(budget)}, words
+
+
+def _dataset(options: Namespace) -> str:
+    if options.dataset is None:
+        raise InvalidDescription(f"{options.action} needs --dataset.")
+    return str(options.dataset)
 
 
 def _accounts(options: Namespace, *, with_entries: bool) -> dict[str, Any]:
-    from pathlib import Path
+    from wane.ledger import Account, Ledger
 
-    from wane.ledger import Ledger
-
-    if not Path(options.file).exists():
-        raise InvalidDescription(f"file must be a ledger, got {options.file!r}: no such file.")
     book = Ledger(options.file)
-    names = book.datasets() if options.dataset is None else (options.dataset,)
-    return {
-        "datasets": {name: _account(book.account(name), options, with_entries) for name in names}
-    }
+    if options.dataset is not None:
+        found = [book.account(options.dataset)]
+    else:  # an old file may hold names that would be refused today
+        found = [Account(book, name) for name in book.datasets()]
+    return {"datasets": {one.dataset: _account(one, options, with_entries) for one in found}}
 
 
 def _account(account: Any, options: Namespace, with_entries: bool) -> dict[str, Any]:
-    from wane.learn.releases import certificate_to_fields
-
-    budget, entries, total = account.budget, account.entries, account.total
+    budget, entries = account.budget, account.entries
     delta = budget.delta if budget else options.delta
+    epsilon, remark = _spent(account, delta)
     made: dict[str, Any] = {
         "releases": len(entries),
         "unconfirmed": sum(not entry.confirmed for entry in entries),
-        "epsilon": 0.0 if total is None else total.epsilon(delta),
+        "epsilon": epsilon,
         "delta": delta,
         "budget": None if budget is None else _budget_fields(budget),
+        "remark": remark,
     }
     if with_entries:
         made["entries"] = [
@@ -96,11 +143,21 @@ def _account(account: Any, options: Namespace, with_entries: bool) -> dict[str, 
                 "number": entry.number,
                 "spent_at": entry.spent_at,
                 "confirmed": entry.confirmed,
-                "certificate": certificate_to_fields(entry.certificate),
+                "certificate": entry.content["certificate"],
             }
             for entry in entries
         ]
     return made
+
+
+def _spent(account: Any, delta: float) -> tuple[float | str, str]:
+    """Epsilon of all releases, and a remark; infinite where wane 0.1 let two units be mixed."""
+    try:
+        total = account.total
+    except InvalidDescription as error:
+        return "infinity", f"the releases do not add up: {error}"
+    found = 0.0 if total is None else total.epsilon(delta)
+    return ("infinity" if math.isinf(found) else found), ""
 
 
 def _budget_fields(budget: Any) -> dict[str, Any]:
@@ -111,4 +168,11 @@ def _budget_fields(budget: Any) -> dict[str, Any]:
     }
 
 
-_ACTIONS = {"show": _show, "set-budget": _set_budget, "export": _export}
+_ACTIONS = {
+    "init": _init,
+    "add": _add,
+    "show": _show,
+    "set-budget": _set_budget,
+    "export": _export,
+    "check": _check,
+}

@@ -6,44 +6,100 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import sys
+import traceback
+import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from wane._version import __version__
-from wane.cli import audit, commands, demo, fit, ledger, sample, serve, statement, verify
-from wane.cli.options import Command, add_delta, number, whole
-from wane.errors import InvalidDescription, WaneError
+from wane.cli import audit, check, commands, demo, fit, ledger, sample, serve, statement, verify
+from wane.cli.options import Command, Result, add_delta, number, whole
+from wane.errors import InvalidDescription, PrivacyWarning, UnscaledFeatures, WaneError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
+    _accept_any_character()
     try:
         options = _parser().parse_args(argv)
-        data, text = options.command(options)
-        output = json.dumps(data, indent=2, allow_nan=False) if options.json else text
-        sys.stdout.write(output + "\n")
-        sys.stdout.flush()
+        data, text = _noted(options)
+        _print(json.dumps(data, indent=2, allow_nan=False) if options.json else text)
     except InvalidDescription as error:
         return _failed(error, 2)
     except WaneError as error:
         return _failed(error, 1)
     except MemoryError:
         return _failed("not enough memory", 1)
-    except BrokenPipeError:
-        # the reader has gone; keep the interpreter from complaining when it closes the pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    except _OutputLost as lost:
+        return _failed(lost, 1) if str(lost) else 1
     except KeyboardInterrupt:
         return _failed("interrupted", 130)
+    except OSError as error:  # a name that no file can have, a disk that is full
+        reason = error.strerror or "the system refuses it"
+        return _failed(f"{error.filename!r:.120} cannot be used: {reason}.", 2)
+    except Exception as error:
+        return _failed(_defect(error), 1)
     return int(getattr(options, "status", 0))
+
+
+def _noted(options: argparse.Namespace) -> Result:
+    """Run the command; what wane warns of becomes a note on standard error."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", PrivacyWarning)
+        warnings.simplefilter("ignore", UnscaledFeatures)  # a schema has scaled the columns
+        made: Result = options.command(options)
+    for one in found:
+        if issubclass(one.category, PrivacyWarning):
+            _failed(f"note: {one.message}", 0)
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return made
+
+
+class _OutputLost(Exception):
+    """What was printed did not arrive; without words if the reader went on purpose."""
+
+
+def _accept_any_character() -> None:
+    """Terminals that lack a character show its number."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _print(text: str) -> None:
+    if sys.stdout is None:
+        raise _OutputLost("the answer cannot be written: standard output is closed")
+    try:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    except OSError as error:
+        # keep the interpreter from complaining when it closes the stream
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        gone = isinstance(error, BrokenPipeError)
+        reason = error.strerror or "the stream is closed"
+        raise _OutputLost("" if gone else f"the answer cannot be written: {reason}") from None
+
+
+def _defect(error: Exception) -> str:
+    """A defect of wane's own, by its kind and place; its words might quote a record."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{Path(last.filename).parent.name}/{Path(last.filename).name}:{last.lineno}"
+    return f"internal error, {type(error).__name__} at {place}; please report it."
 
 
 def _failed(error: object, status: int) -> int:
     line = " ".join(str(error).split())
-    sys.stderr.write(f"wane: {line}\n")
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(f"wane: {line}\n")
+            sys.stderr.flush()
     return status
 
 
@@ -69,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
 
     demo.register(verb)
     fit.register(verb)
+    check.register(verb)
     sample.register(verb)
 
     certify = verb("certify", commands.certify_spec, "certificate of a description")
@@ -76,12 +133,10 @@ def _parser() -> argparse.ArgumentParser:
     add_delta(either)
     either.add_argument("--epsilon", type=number, help="print delta at this epsilon instead")
     certify.add_argument("--html", metavar="FILE", help="also write it as a page, to file or print")
+    certify.add_argument("--force", action="store_true", help="replace the page")
 
-    calibrate = verb("calibrate", commands.calibrate_spec, "cheapest setting that meets a target")
-    calibrate.add_argument("--epsilon", type=number, required=True)
-    calibrate.add_argument("--delta", type=number, required=True)
-    calibrate.add_argument("--over", choices=["noise", "steps", "step-size"], required=True)
-
+    words = "cheapest setting that meets a target"
+    _calibrate(verb("calibrate", commands.calibrate_spec, words))
     add_delta(verb("explain", commands.explain_spec, "every theorem: applies, or what is missing"))
     audit.register(verb)
 
@@ -97,12 +152,28 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _calibrate(parser: Any) -> None:
+    parser.add_argument("--epsilon", type=number, help="target, with --delta")
+    parser.add_argument("--delta", type=number, help="of --epsilon")
+    parser.add_argument(
+        "--renyi",
+        type=number,
+        nargs=2,
+        metavar=("ORDER", "DIVERGENCE"),
+        help="target: a Renyi divergence of this order",
+    )
+    parser.add_argument("--zcdp", type=number, metavar="RHO", help="target: zero-concentrated")
+    parser.add_argument("--mu", type=number, help="target: Gaussian privacy")
+    parser.add_argument("--over", choices=["noise", "steps", "step-size"], required=True)
+
+
 def _curve(parser: Any) -> None:
     parser.add_argument("--over", choices=["steps", "noise"], default="steps")
     parser.add_argument("--from", dest="start", type=number, required=True, metavar="A")
     parser.add_argument("--to", dest="stop", type=number, required=True, metavar="B")
     parser.add_argument("--points", type=whole, default=25, help="how many (default 25)")
     parser.add_argument("--plot", metavar="FILE", help="also draw it (PNG, SVG or PDF)")
+    parser.add_argument("--force", action="store_true", help="replace the file")
     add_delta(parser)
 
 

@@ -50,6 +50,9 @@ def add_account(parser: Any) -> None:
     """Add --ledger and --dataset."""
     parser.add_argument("--ledger", metavar="FILE", help="enter the release there")
     parser.add_argument("--dataset", metavar="NAME", help="whose budget the ledger keeps")
+    parser.add_argument(
+        "--new", action="store_true", help="begin an account, and the ledger if there is none"
+    )
 
 
 def account_of(options: argparse.Namespace) -> Any:
@@ -58,9 +61,21 @@ def account_of(options: argparse.Namespace) -> Any:
         raise InvalidDescription("--ledger and --dataset belong together; give both or none.")
     if options.ledger is None:
         return None
-    from wane.ledger import Ledger
+    from wane.ledger import HeldAccount, Ledger
 
-    return Ledger(options.ledger).account(options.dataset)
+    begun = options.new and not Path(options.ledger).exists()
+    return HeldAccount(Ledger(options.ledger, new=begun).account(options.dataset, new=options.new))
+
+
+def confirm(account: Any) -> None:
+    """Write down that what was entered is out, if a ledger is kept."""
+    if account is not None:
+        account.confirm()
+
+
+def earlier_releases(account: Any, delta: float) -> Any:
+    """Return what the ledger holds of the same records, or None if none is kept."""
+    return None if account is None else account.account.so_far(delta)
 
 
 def add_checkpoint(parser: Any) -> None:

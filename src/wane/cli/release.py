@@ -12,8 +12,9 @@ from wane.certify import Certificate, JointCertificate
 from wane.cli.card import model_card
 from wane.cli.folder import complaints, write_text
 from wane.describe.fields import run_to_fields
+from wane.describe.files import sha256_of
 from wane.numerics.display import round_up_to
-from wane.report import Account, ExactNoise, NoiseSource
+from wane.report import Account, EarlierReleases, ExactNoise, NoiseSource
 
 TUNING = "None: every setting was planned from public numbers alone, which costs nothing."
 
@@ -27,14 +28,16 @@ class Release:
         words: what kind of model it is.
         delta: at which delta it is certified.
         context: public facts to file with it.
-        tuning: what choosing the settings cost.
+        tuning: what choosing the settings cost; None if the model's own `tune_on` tells.
+        earlier: what a ledger holds of the same records; None if none is kept.
     """
 
     model: Any
     words: str
     delta: float
     context: tuple[tuple[str, str], ...] = ()
-    tuning: str = TUNING
+    tuning: str | None = None
+    earlier: EarlierReleases | None = None
 
     @property
     def certificate(self) -> Certificate | JointCertificate:
@@ -59,12 +62,20 @@ class Release:
             ),
             origin=f"worked out by wane for the loss of {self.words} and the public feature norm",
             declared="worked out by wane when it wrote the description, and enforced while running",
-            tuning=self.tuning,
+            tuning=self._tuning,
             voids=tuple(getattr(self.model.certificate_, "reasons", ())),
             context=self.context,
             grid=release_grid(self.model.run_),
             exact=self._exact(count),
+            earlier=self.earlier,
         )
+
+    @property
+    def _tuning(self) -> str:
+        if self.tuning is not None:
+            return self.tuning
+        public = self.model.tune_on
+        return TUNING if public is None else str(public.statement)
 
     def _exact(self, count: int) -> ExactNoise | None:
         """The exact noise on the release; what it gives alone is claimed unless all is void."""
@@ -86,15 +97,23 @@ class Release:
         return report.certificate_document(self.certificate, delta=self.delta, account=self.account)
 
     def write(self, folder: Path) -> dict[str, Any]:
-        """Write everything into an empty folder, and return the certificate."""
+        """Write everything into a folder that holds the schema, and return the certificate."""
         made = self.document()
-        write_json(folder / "certificate.json", made)
-        write_text(folder / "certificate.html", report.html_page(made))
         write_json(folder / "description.json", run_to_fields(self.model.run_))
         write_text(folder / "model-card.md", model_card(made, self.words))
         with complaints(folder):
             self.model.save_model(folder / "model.npz")
-        return made
+        return write_certificate(folder, made)
+
+
+def write_certificate(folder: Path, document: dict[str, Any]) -> dict[str, Any]:
+    """Bind a document to all files that are in the folder, and write it beside them."""
+    with complaints(folder):
+        hashes = {entry.name: sha256_of(entry) for entry in sorted(folder.iterdir())}
+    made = report.with_files(document, hashes)
+    write_json(folder / "certificate.json", made)
+    write_text(folder / "certificate.html", report.html_page(made))
+    return made
 
 
 def write_json(path: Path, data: dict[str, Any]) -> None:

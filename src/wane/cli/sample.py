@@ -9,16 +9,25 @@ from pathlib import Path
 from typing import Any
 
 from wane import report
-from wane.cli.folder import new_folder, write_text
-from wane.cli.options import Result, Verb, account_of, add_account, number, whole
-from wane.cli.release import TUNING, write_json
+from wane.cli.folder import new_folder
+from wane.cli.options import (
+    Result,
+    Verb,
+    account_of,
+    add_account,
+    confirm,
+    earlier_releases,
+    number,
+    whole,
+)
+from wane.cli.release import TUNING, write_certificate, write_json
 from wane.describe import Adjacency, check, files
 from wane.describe.fields import run_to_fields
 from wane.errors import InvalidDescription
-from wane.report import Account, NoiseSource, Sampler
+from wane.report import Account, NoiseSource
 from wane.report.fields import json_number
 from wane.report.text import certificate_text, shown
-from wane.tables import BoundedTarget, ClassTarget, Schema, read_table
+from wane.tables import BoundedTarget, ClassTarget, Schema, as_file, read_table
 
 SPECS = {".toml", ".json"}
 KIND = "posterior"
@@ -84,9 +93,11 @@ def sample(options: Namespace) -> Result:
     described = Schema.from_file(job.require("schema"))
     model = _estimator(job, described, options)
     with new_folder(options.out, force=options.force) as folder:
-        table = read_table(job.require("data"), described)
+        with as_file(job.require("data")) as data:
+            table = read_table(data, described)
         model.fit(table.features, table.targets)
         document = _released(model, job, described, folder)
+    confirm(model.account)  # only now are they out
     made = {"written": str(options.out), **document}
     return made, _text(made)
 
@@ -121,6 +132,11 @@ def _described(path: Path) -> Job:
 def _estimator(job: Job, described: Schema, options: Namespace) -> Any:
     from wane.sampling import estimators  # slow to import
 
+    if described.rows_per_person != 1:
+        raise InvalidDescription(
+            f"rows_per_person must be 1 to sample, got {described.rows_per_person}; keep one row "
+            "of each person, or fit a model instead."
+        )
     common = {
         "epsilon": check.real("epsilon", job.require("epsilon"), above=0.0),
         "delta": check.real("delta", job.require("delta"), above=0.0, most=0.5),
@@ -170,14 +186,16 @@ def _released(model: Any, job: Job, described: Schema, folder: Path) -> dict[str
     document = report.certificate_document(
         getattr(found, "nominal", found),
         delta=job.require("delta"),
-        account=_account(model, context),
+        account=replace(
+            _account(model, context),
+            earlier=earlier_releases(model.account, job.require("delta")),
+        ),
     )
-    write_json(folder / "certificate.json", document)
-    write_text(folder / "certificate.html", report.html_page(document))
     write_json(folder / "distance.json", distance)
     write_json(folder / "description.json", run_to_fields(model.run_))
     write_json(folder / "schema.json", described.to_fields())
     _write_samples(folder / "samples.csv", model, described)
+    document = write_certificate(folder, document)
     return {
         **document,
         "distance": distance,
@@ -191,6 +209,7 @@ def _account(model: Any, context: tuple[tuple[str, str], ...]) -> Account:
     count = model.coef_.size + (model.intercept_.size if model.fit_intercept else 0)
     many = f"{model.n_samples} independent chains" if model.n_samples > 1 else "one chain"
     from wane.run import release_grid  # slow to import
+    from wane.sampling.described import sampler_of
 
     seeded = model.seed_voids_privacy is not None
     return Account(
@@ -204,20 +223,7 @@ def _account(model: Any, context: tuple[tuple[str, str], ...]) -> Account:
         voids=tuple(getattr(model.certificate_, "reasons", ())),
         context=context,
         grid=release_grid(model.run_),
-        sampler=_sampler(model),
-    )
-
-
-def _sampler(model: Any) -> Sampler:
-    """What was sampled, so that the certificate can be computed again."""
-    run = model.sampling_
-    known = run.posterior.losses
-    return Sampler(
-        samples=run.samples,
-        dimension=known.dimension,
-        laplacian_lipschitz=known.laplacian_lipschitz,
-        height_at_start=known.height_at_start,
-        range_of_loss=known.range_of_loss,
+        sampler=sampler_of(model.sampling_),
     )
 
 

@@ -19,6 +19,9 @@ def serve(options: Namespace) -> Result:
     """Serve until interrupted."""
     from wane.web import serve as start
 
-    sys.stderr.write(f"wane: http://{options.host}:{options.port}/ (stop with Ctrl-C)\n")
-    start(options.host, options.port)
+    def ready(address: str) -> None:
+        sys.stderr.write(f"wane: {address} (stop with Ctrl-C)\n")
+        sys.stderr.flush()
+
+    start(options.host, options.port, ready=ready)
     return {"served": True}, "stopped"

@@ -1,45 +1,72 @@
-"""`wane verify`: a certificate computed again by other means, number by number."""
+"""`wane verify`: a certificate computed again by other means, number by number, field by field."""
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wane.cli.options import Result, Verb
+from wane.cli.patience import OutOfTime, limited
+from wane.describe import check
 from wane.describe.files import read_table
-from wane.errors import InvalidDescription, MissingExtra
+from wane.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from wane.verify import Checked, Verification
+    from wane import verify as verifier
+    from wane.documents import Checked, Stated
 
 MOST_BYTES = 64 * 2**20
+MOST_SECONDS = 600.0
+MOST_LINES = 40
+"""Of contradictions; a document that was made up has more."""
 
 
 def register(verb: Verb) -> None:
     """Add the command."""
     made = verb("verify", verify_file, "compute a certificate again by other means", spec=False)
-    made.add_argument("certificate", metavar="CERTIFICATE", help="a certificate document, JSON")
+    made.add_argument(
+        "certificate",
+        metavar="CERTIFICATE",
+        help="a certificate document, JSON, or the folder of a release",
+    )
+    made.add_argument(
+        "--seconds",
+        type=float,
+        default=MOST_SECONDS,
+        help="give up after so long, with status 1 (default %(default)s)",
+    )
 
 
 def verify_file(options: Namespace) -> Result:
-    """`wane verify`."""
+    """`wane verify`: status 0 only if something is claimed and all of it is proven."""
     try:
-        from wane.verify import verify
+        from wane import documents
     except ImportError as error:
         raise MissingExtra(
             f"verify needs python-flint ({error}); pip install wane[verify]."
         ) from None
-    document = read_table(options.certificate, most_bytes=MOST_BYTES)
-    if not isinstance(document, dict):
-        raise InvalidDescription(f"{options.certificate} must hold one JSON object.")
-    found = verify(document)
+    seconds = check.real("seconds", options.seconds, above=0.0)
+    place = Path(options.certificate)
+    try:
+        with limited(seconds):
+            if place.is_dir():
+                found = documents.check_folder(place)
+            else:
+                found = documents.check_document(read_table(place, most_bytes=MOST_BYTES))
+    except OutOfTime:
+        options.status = 1
+        words = f"NOT verified: no verdict within {seconds:g} seconds; allow more with --seconds."
+        return {"verified": False, "why": words}, words
     options.status = 0 if found.verified else 1
     return _fields(found), _text(found)
 
 
-def _fields(found: Verification) -> dict[str, Any]:
+def _fields(found: Checked) -> dict[str, Any]:
     return {
         "verified": found.verified,
+        "void": found.void,
         "contradictions": list(found.contradictions),
         "numbers": [
             {
@@ -49,24 +76,66 @@ def _fields(found: Verification) -> dict[str, Any]:
                 "outcome": row.outcome.value,
                 "why": row.why,
             }
-            for row in found.checked
+            for row in found.numbers.checked
         ],
+        "stated_not_checked": [_stated(row) for row in found.reading.stated],
+        "in_other_words": [_stated(row) for row in found.reading.worded],
+        "lacks": list(found.reading.lacks),
+        "files": list(found.compared),
     }
 
 
-def _text(found: Verification) -> str:
-    lines = [f"  contradiction: {words}" for words in found.contradictions]
-    lines += [_line(row) for row in found.checked]
-    fine = sum(row.outcome.value == "verified" for row in found.checked)
-    verdict = "verified" if found.verified else "NOT verified"
-    count = f"{fine} of {len(found.checked)} numbers proven by an independent computation"
-    return "\n".join([f"{verdict}: {count}", *lines])
+def _text(found: Checked) -> str:
+    lines = [_verdict(found)]
+    told = [f"  contradiction: {words}" for words in found.contradictions]
+    lines += told[:MOST_LINES]
+    if len(told) > MOST_LINES:
+        lines.append(f"  and {len(told) - MOST_LINES} more contradictions")
+    if not found.void:
+        lines += [_line(row) for row in found.numbers.checked]
+    lines += [f"  file as released: {name}" for name in found.compared if not found.files]
+    lines += [
+        f"  stated, not checked: {row.where} = {_brief(row.value)}" for row in found.reading.stated
+    ]
+    if found.reading.worded:
+        lines.append(
+            f"  stated, not checked: {len(found.reading.worded)} fields in the words of another "
+            "version of wane"
+        )
+    if found.reading.lacks:
+        lacks = ", ".join(found.reading.lacks)
+        lines.append(f"  written by wane 0.1, which says nothing of: {lacks}")
+    return "\n".join(lines)
 
 
-def _line(row: Checked) -> str:
+def _verdict(found: Checked) -> str:
+    rows = found.numbers.checked
+    fine = sum(row.outcome.value == "verified" for row in rows)
+    if found.void:
+        return "void: the document claims no privacy, so there is nothing to verify"
+    if found.verified:
+        count = f"{fine} of {len(rows)} numbers proven by an independent computation"
+        return f"verified: {count}; {len(found.reading.stated)} fields are stated, not checked"
+    if found.contradictions:
+        places = len(found.contradictions)
+        return f"NOT verified: the document is contradicted in {places} places"
+    return f"NOT verified: {len(rows) - fine} of {len(rows)} numbers are not proven"
+
+
+def _line(row: verifier.Checked) -> str:
     proven = "" if row.proven is None else f", proven {row.proven!r}"
     why = f" ({row.why})" if row.why else ""
     return f"  {row.outcome.value}: {row.claim.where} = {row.claim.value!r}{proven}{why}"
+
+
+def _stated(row: Stated) -> dict[str, Any]:
+    return {"where": row.where, "value": row.value}
+
+
+def _brief(value: Any) -> str:
+    """A value in one line of plain characters, whatever the document holds."""
+    text = json.dumps(value)
+    return text if len(text) <= 100 else text[:97] + "..."
 
 
 def _shown(value: float) -> float | str:

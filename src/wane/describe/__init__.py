@@ -3,6 +3,7 @@
 from wane.describe import losses
 from wane.describe.batches import Cyclic, FullBatch, Poisson, ShuffledOnce, WithoutReplacement
 from wane.describe.descent import NoisyDescent
+from wane.describe.facts import Fact, FactKind
 from wane.describe.noise import GradientNoise, IterateNoise, NoiseMultiplier, Temperature
 from wane.describe.objective import LossForm, Objective
 from wane.describe.schedule import Phase, Schedule
@@ -12,6 +13,8 @@ __all__ = [
     "Adjacency",
     "Cyclic",
     "EveryIterate",
+    "Fact",
+    "FactKind",
     "FullBatch",
     "GradientNoise",
     "IterateNoise",

@@ -25,7 +25,10 @@ def real(
     """Return `value` as a float inside the stated range, or refuse it by name."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InvalidDescription(_refusal(name, value, "a number", cure))
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number beyond 1e308
+        raise InvalidDescription(_refusal(name, value, "a finite number", cure)) from None
     if math.isnan(number) or (finite and math.isinf(number)):
         raise InvalidDescription(_refusal(name, value, "a finite number", cure))
     if above is not None and not number > above:

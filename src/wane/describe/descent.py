@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wane.describe import check
+from wane.describe import check, derived
+from wane.describe.arrays import read_only
 from wane.describe.batches import BATCHES, Batches, FullBatch
 from wane.describe.domains import Domain, Unbounded
 from wane.describe.noise import NOISES, Noise
@@ -59,6 +59,7 @@ class NoisyDescent:
         else:
             self._check_schedule(self.schedule)
         self._check_release()
+        derived.refuse_impossible_bounds(self.objective, self.domain.diameter)
         _ = self.gradient_noise_stds  # a multiplier without a gradient bound is refused here
 
     def _check_dimension(self) -> None:
@@ -140,20 +141,34 @@ class NoisyDescent:
 
     @property
     def gradient_sensitivity(self) -> float | None:
-        """How far one record moves the averaged gradient; None if no bound is known."""
-        bound = self.objective.gradient_bound
-        if bound is None:
-            return None
-        made = self.adjacency.sensitivity(bound) / self.batch_size
-        # below the normal doubles a quotient may lose half of itself, or all
-        return math.nextafter(made, math.inf) if made < sys.float_info.min else made
+        """How far one record moves the averaged gradient at one point; None if unbounded."""
+        made = derived.sensitivity(self.objective, self.adjacency)
+        return None if math.isinf(made) else derived.shared(made, self.batch_size)
+
+    @property
+    def gradient_change(self) -> float:
+        """How far one record's contribution moves between two points of the domain."""
+        return derived.change(self.objective, self.domain.diameter)
+
+    @property
+    def gradient_apart(self) -> float:
+        """How far apart the differing record drives two averages, each at a point of its own."""
+        made = derived.apart(self.objective, self.adjacency, self.domain.diameter)
+        return derived.shared(made, self.batch_size)
+
+    @property
+    def gradient_member(self) -> float:
+        """How far the average moves when a coin puts the differing record into the batch."""
+        made = derived.member(self.objective, self.adjacency, self.batches)
+        return derived.shared(made, self.batch_size)
 
     @cached_property
     def gradient_noise_stds(self) -> NDArray[np.float64]:
-        """The canonical noise of each phase: its deviation on the averaged gradient."""
-        return self.plan.gradient_std(
+        """The canonical noise of each phase: its deviation on the averaged gradient; read-only."""
+        made = self.plan.gradient_std(
             gradient_bound=self.objective.gradient_bound, size=self.batch_size
         )
+        return read_only(made)
 
     def noise_scaled(self, factor: float) -> NoisyDescent:
         """Return the same run with every noise deviation multiplied by `factor`."""

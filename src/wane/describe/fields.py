@@ -28,6 +28,11 @@ LOSSES: dict[str, Callable[..., Objective]] = {
     "poisson": losses.poisson,
 }
 """Losses that a description may name in place of the constants of its objective."""
+FACTS_OF_ONE_RUN = ("log_sobolev",)
+"""Keys that stand beside a run, at the top level of a file; see `wane.describe.facts`.
+
+A bound on the average's curvature is none of them: it is released, and paid for, by a fit.
+"""
 
 
 def run_from_fields(given: object) -> NoisyDescent:
@@ -49,6 +54,13 @@ def run_from_fields(given: object) -> NoisyDescent:
         "schedule": _schedule,
         "cool_down": _same,
     }
+    for name in FACTS_OF_ONE_RUN:
+        if name in table:
+            raise InvalidDescription(
+                f"{name} must be absent here, got {table[name]!r:.60}: it is a fact of one run, "
+                "which `certify` and `explain` use and no other command may carry to other runs; "
+                "leave it out."
+            )
     _refuse_unknown("description", table, readers)
     for name in ("objective", "records"):
         if name not in table:
@@ -96,6 +108,13 @@ def _refuse_unknown(name: str, table: Mapping[str, Any], known: Mapping[str, Any
 
 def _objective(value: Any) -> Objective:
     table = _table("objective", value)
+    for name in FACTS_OF_ONE_RUN:
+        if name in table:
+            raise InvalidDescription(
+                f"objective.{name} must be absent, got {table[name]!r:.60}: it is true of one run "
+                f"and not of the losses; write {name} at the top level, beside the run, after "
+                "checking it for the law before the prox (docs/proofs/log-sobolev.md)."
+            )
     if "loss" in table:
         return _named_loss(table)
     _refuse_unknown("objective", table, {f.name: f for f in fields(Objective)})

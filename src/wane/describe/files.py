@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
 from wane.describe.descent import NoisyDescent
+from wane.describe.facts import StatedRun, stated_from_fields
 from wane.describe.fields import run_from_fields
+from wane.describe.json_text import read_json
 from wane.errors import InvalidDescription
 
 MOST_BYTES = 4 * 2**20
+MOST_PARTS = 32
+"""Parts of a dotted key in TOML: a reader's memory grows with their square."""
+
+_PART = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
+_LONG_KEY = re.compile(rf"(?:{_PART}[ \t]*\.[ \t]*){{{MOST_PARTS}}}{_PART}")
 
 
 def read_run(path: str | Path) -> NoisyDescent:
@@ -18,17 +26,22 @@ def read_run(path: str | Path) -> NoisyDescent:
     return run_from_fields(read_table(path))
 
 
+def read_stated(path: str | Path) -> StatedRun:
+    """Return the run described in a TOML or JSON file, and the facts that stand beside it."""
+    return stated_from_fields(read_table(path))
+
+
 def read_table(path: str | Path, *, most_bytes: int = MOST_BYTES) -> Any:
     """Return the content of a TOML or JSON file (told apart by content, not by name)."""
     file = Path(path)
     try:
-        if file.is_dir():
-            raise InvalidDescription(f"{file} must be a file, got a directory.")
         with file.open("rb") as stream:
             raw = stream.read(most_bytes + 1)
+    except IsADirectoryError:
+        raise InvalidDescription(f"{file!s:.120} must be a file, got a directory.") from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InvalidDescription(f"{file} cannot be read: {reason}.") from None
+        reason = getattr(error, "strerror", None) or "the name is not one of a file"
+        raise InvalidDescription(f"{file!s:.120} cannot be read: {reason}.") from None
     if len(raw) > most_bytes:
         raise InvalidDescription(
             f"{file} must be at most {most_bytes} bytes, got more; is this a description?"
@@ -36,21 +49,31 @@ def read_table(path: str | Path, *, most_bytes: int = MOST_BYTES) -> Any:
     return parse(raw, str(file))
 
 
+def sha256_of(path: str | Path) -> str:
+    """Return the SHA-256 of a file's bytes in hexadecimal digits, read block by block."""
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def parse(raw: bytes, name: str) -> Any:
     """Return the table that these bytes hold, as JSON if they start with a brace, else TOML."""
     import tomllib
 
     try:
-        text = raw.decode("utf-8")
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidDescription(f"{name} must be UTF-8 text, got other bytes.") from None
     if not text.strip():
         raise InvalidDescription(f"{name} must hold a description, got an empty file.")
     try:
         if text.lstrip().startswith(("{", "[\n", "[{")):
-            return json.loads(text)
+            return read_json(text, name)
+        if _LONG_KEY.search(text):
+            raise InvalidDescription(
+                f"{name} must have keys of at most {MOST_PARTS} parts, got a longer one."
+            )
         return tomllib.loads(text)
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+    except tomllib.TOMLDecodeError as error:
         first = str(error).splitlines()[0]
         raise InvalidDescription(f"{name} must be valid TOML or JSON: {first}.") from None
     except RecursionError:

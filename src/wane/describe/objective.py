@@ -26,27 +26,38 @@ class LossForm(enum.Enum):
 class Objective:
     """Regularity of every record's loss, on an open convex set that contains the domain.
 
+    A record's *contribution* is the vector that it adds to the sum of a step: its gradient, after
+    clipping if `clipped`.  The ridge is no part of it.
+
     Attributes:
-        gradient_bound: bound on the norm of one record's gradient: proven, or the clipping
-            threshold if `clipped`.  The ridge term is not part of it, nor is any other part that
-            all losses share: what is used is that two records differ by at most twice the bound.
-        smoothness: upper end of the spectrum of one record's Hessian.
-        strong_convexity: lower end of it; 0 is convex, negative is weakly convex.
-        clipped: each record's gradient is scaled down to norm `gradient_bound`.
-        form: the shape of the loss; decides whether clipping keeps monotonicity.
-        ridge: weight of `ridge/2 |x|^2`, added for all records alike, outside any clipping.
-        dimension: number of parameters, if it should be used (in dimension one clipping is
-            harmless).
-        holder_exponent, holder_constant: `|grad f(x) - grad f(y)| <= constant |x - y|^exponent`.
-        holder_everywhere: that bound holds on the whole space, not only on the domain.
-        dissipativity: `(lam, kappa)` with
-            `<grad f(x) - grad f(y), x - y> >= kappa |x - y|^2 - lam`.
-        log_sobolev: a log-Sobolev constant (that of N(0, v I) is 1/v) of the law of the iterate at
-            every moment of the run, whatever the data; only for losses whose curvature is unknown,
-            where it is the user's to prove.
+        gradient_bound: No record's contribution is ever longer than this: what a record adds to the
+            sum before it is divided, after clipping, everything included that is added once per
+            record.
+        gradient_difference_bound: At one point, the contributions of two records are never further
+            apart than this; a null or absent record is not one of them.
+        smoothness: The gradient of each record's loss, before clipping and without ridge, is
+            Lipschitz with this constant.
+        strong_convexity: Each record's loss, before clipping and without ridge, curves upwards by
+            at least this: zero is convex, negative is weakly convex.
+        clipped: Each record's whole gradient is projected onto the ball of radius gradient_bound
+            before it is summed, all parameters at once.
+        form: The shape of one record's loss, and nothing beside it: glm is a function of one linear
+            form, radial a convex function of the length of a residual, least at zero.
+        ridge: This weight times the iterate is added once to every step: outside the sum, its
+            divisor, the clipping and the sampling, with or without records.
+        dimension: The iterate has exactly this many coordinates.
+        holder_exponent: The exponent with which holder_constant bounds the change of one record's
+            gradient: zero bounds the change itself, one is smoothness.
+        holder_constant: The gradient of each record's loss changes by at most this constant times
+            the distance to the power holder_exponent.
+        holder_everywhere: The losses are defined on the whole space, and there the Hoelder bound
+            and, if strong_convexity >= 0 is declared, convexity hold as well.
+        dissipativity: Far apart, each record's loss, before clipping and without ridge, curves
+            upwards by at least kappa, up to lambda; this is false of a null record.
     """
 
     gradient_bound: float | None = None
+    gradient_difference_bound: float | None = None
     smoothness: float | None = None
     strong_convexity: float | None = None
     clipped: bool = False
@@ -57,18 +68,18 @@ class Objective:
     holder_constant: float | None = None
     holder_everywhere: bool = False
     dissipativity: tuple[float, float] | None = None
-    log_sobolev: float | None = None
 
     def __post_init__(self) -> None:
         self._keep("gradient_bound", above=0.0)
+        self._keep("gradient_difference_bound", above=0.0)
         self._keep("smoothness", least=0.0)
         self._keep("strong_convexity")
         self._keep("ridge", least=0.0)
         self._keep("holder_exponent", least=0.0, most=1.0)
         self._keep("holder_constant", least=0.0)
-        self._keep("log_sobolev", above=0.0)
         self._check_flags()
         self._check_pairs()
+        self._check_curvature()
         if self.dimension is not None:
             check.whole("objective.dimension", self.dimension, least=1)
 
@@ -96,12 +107,6 @@ class Objective:
             )
 
     def _check_pairs(self) -> None:
-        m, M = self.strong_convexity, self.smoothness
-        if m is not None and M is not None and m > M:
-            raise InvalidDescription(
-                f"objective.strong_convexity must not exceed smoothness={M:g}, got {m:g}; "
-                "the Hessian's spectrum lies between the two."
-            )
         if (self.holder_exponent is None) != (self.holder_constant is None):
             raise InvalidDescription(
                 "objective.holder_exponent and holder_constant belong together; give both or none."
@@ -115,3 +120,27 @@ class Objective:
             lam = check.real("objective.dissipativity[0]", pair[0], least=0.0)
             kappa = check.real("objective.dissipativity[1]", pair[1], above=0.0)
             object.__setattr__(self, "dissipativity", (lam, kappa))
+
+    def _check_curvature(self) -> None:
+        """A gradient that changes by m |x - y| or more has no smaller Lipschitz constant."""
+        m, M = self.strong_convexity, self.gradient_lipschitz
+        if m is None or M is None or abs(m) <= M:
+            return
+        name = "smoothness" if self.smoothness == M else "holder_constant"
+        cure = (
+            f"a loss that bends by {m:g} has smoothness at least {-m:g}; declare smoothness={-m:g}"
+            if m < 0.0
+            else "no loss bends upwards by more than its gradient changes; correct one of the two"
+        )
+        raise InvalidDescription(
+            f"objective.strong_convexity must lie between -{name}={-M:g} and {name}={M:g}, "
+            f"got {m:g}; {cure}."
+        )
+
+    @property
+    def gradient_lipschitz(self) -> float | None:
+        """The gradient's Lipschitz constant, which a Hoelder exponent of one declares too."""
+        known = [self.smoothness]
+        if self.holder_exponent == 1.0:
+            known.append(self.holder_constant)
+        return min((M for M in known if M is not None), default=None)

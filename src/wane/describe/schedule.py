@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wane.describe import check
+from wane.describe.arrays import read_only
 from wane.describe.noise import NOISES, GradientNoise, Noise
 from wane.errors import InvalidDescription
 
@@ -113,8 +114,7 @@ class Schedule:
             (repeat, step_size, values, kinds, cool),
             strict=True,
         ):
-            column.setflags(write=False)
-            object.__setattr__(self, name, column)
+            object.__setattr__(self, name, read_only(column))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Schedule is never changed; build another")

@@ -4,9 +4,11 @@ A worker returns, for each of its parts, what is public about it, and then at ea
 the bounded gradients of its rows.  That sum is a pure function of the part and the parameters:
 nothing is accumulated on a worker, so a task that runs twice, or again on another worker, gives the
 same sum, and it is added once.  Parts themselves are recomputed from the graph when their worker is
-lost.  The driver adds the parts' sums in the order of the parts, so that neither timing nor the
-number of workers changes a bit of the result.  Why the bound on one record's share survives these
-additions in floating point is proved in `wane.run.parts`.
+lost, and read again from files if they are not kept; so each sum carries the number of its rows and
+a keyed hash of them, and a fit whose rows have changed is broken off.  The driver adds the parts'
+sums in the order of the parts, so that neither timing nor the number of workers changes a bit of
+the result.  Why the bound on one record's share survives these additions in floating point is
+proved in `wane.run.parts`.
 
 Parameters of hidden steps, and rows of secret batches, travel to the workers; so do rows between
 workers.  Driver, scheduler, workers and the network between them are all trusted.  What fails on a
@@ -27,9 +29,19 @@ from numpy.typing import NDArray
 from wane.errors import InvalidDescription, MissingExtra
 from wane.learn.base import PrivateLinearModel
 from wane.learn.bounding import Bounding
-from wane.learn.parts import Facts, Reader, Refusal, accepted, fit_parts, quietly, together
+from wane.learn.parts import (
+    Facts,
+    Mark,
+    Marked,
+    MarkedSum,
+    Reader,
+    Refusal,
+    accepted,
+    fit_parts,
+    quietly,
+    together,
+)
 from wane.run.batching import Rows
-from wane.run.linear import LinearSums
 from wane.run.parts import Evaluate, Wanted
 from wane.tables import Part, Schema, parquet_parts, read_part
 
@@ -133,9 +145,10 @@ def _fit_kept(
             for i in filled
         ]
         there.clear()  # their recipes stay with the scheduler, for as long as `held` needs them
-        return _Kept(client, held, [homes[i] for i in filled])
+        return _Kept(client, held, [homes[i] for i in filled], known.marks)
 
-    return fit_parts(estimator, together(facts[i] for i in filled), evaluator, in_order=False)
+    known = together(facts[i] for i in filled)
+    return fit_parts(estimator, known, evaluator, in_order=False)
 
 
 def _fit_reread(estimator: Model, reader: Reader, readings: list[_Reading], client: Any) -> Model:
@@ -144,9 +157,10 @@ def _fit_reread(estimator: Model, reader: Reader, readings: list[_Reading], clie
     filled = [(one, found) for one, found in zip(readings, facts, strict=True) if found is not None]
 
     def evaluator(bounding: Bounding) -> Evaluate:
-        return _Reread(client, reader, bounding, [one for one, _ in filled])
+        return _Reread(client, reader, bounding, [one for one, _ in filled], known.marks)
 
-    return fit_parts(estimator, together(found for _, found in filled), evaluator, in_order=True)
+    known = together(found for _, found in filled)
+    return fit_parts(estimator, known, evaluator, in_order=True)
 
 
 @dataclass(frozen=True)
@@ -156,6 +170,7 @@ class _Kept:
     client: Any
     parts: list[Any]
     homes: list[str]
+    marks: tuple[Mark, ...]
 
     def __call__(self, parameters: Array, wanted: list[Wanted]) -> Iterator[Array]:
         """Return the parts' sums, in their order."""
@@ -174,7 +189,9 @@ class _Kept:
             )
             for home, mine in shared.items()
         ]
-        return (array for found in self.client.gather(tasks) for array in accepted(found))
+        sums = (each for found in self.client.gather(tasks) for each in accepted(found))
+        order = (part for mine in shared.values() for part, _ in mine)
+        return (each.of(self.marks[part]) for each, part in zip(sums, order, strict=True))
 
 
 @dataclass(frozen=True)
@@ -185,6 +202,7 @@ class _Reread:
     reader: Reader
     bounding: Bounding
     readings: list[_Reading]
+    marks: tuple[Mark, ...]
 
     def __call__(self, parameters: Array, wanted: list[Wanted]) -> Iterator[Array]:
         """Return the parts' sums, in their order."""
@@ -200,7 +218,8 @@ class _Reread:
             )
             for part, rows in wanted
         ]
-        return (accepted(found) for found in self.client.gather(tasks))
+        found = (accepted(each) for each in self.client.gather(tasks))
+        return (each.of(self.marks[part]) for each, (part, _) in zip(found, wanted, strict=True))
 
 
 # What runs on workers.  None of these raises for what rows hold.
@@ -222,13 +241,13 @@ def _facts_anew(reader: Reader, reading: _Reading) -> Facts | Refusal | None:
     return _facts(reader, quietly(reading))
 
 
-def _sums(reader: Reader, bounding: Bounding, pair: Pair | Refusal) -> LinearSums | Refusal:
+def _sums(reader: Reader, bounding: Bounding, pair: Pair | Refusal) -> Marked | Refusal:
     return pair if isinstance(pair, Refusal) else reader.sums(bounding, *pair)
 
 
 def _added(
-    parts: list[LinearSums | Refusal], parameters: Array, rows: list[Rows]
-) -> list[Array] | Refusal:
+    parts: list[Marked | Refusal], parameters: Array, rows: list[Rows]
+) -> list[MarkedSum] | Refusal:
     return quietly(
         lambda: [accepted(part)(parameters, mine) for part, mine in zip(parts, rows, strict=True)]
     )
@@ -236,7 +255,7 @@ def _added(
 
 def _added_anew(
     reader: Reader, bounding: Bounding, reading: _Reading, parameters: Array, rows: Rows
-) -> Array | Refusal:
+) -> MarkedSum | Refusal:
     part = _sums(reader, bounding, quietly(reading))
     return quietly(lambda: accepted(part)(parameters, rows))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import attr
@@ -17,9 +18,11 @@ from dp_accounting import dp_event, privacy_accountant
 from wane.certify import Certificate, certify
 from wane.describe import Adjacency, NoisyDescent
 from wane.describe.fields import run_from_fields, run_to_fields
+from wane.describe.json_text import read_json
 from wane.errors import InvalidDescription, WaneError
-from wane.guarantees import GaussianDP, Guarantee, NumericalDP, RenyiDP
+from wane.guarantees import GaussianDP, Guarantee, NumericalDP, RenyiDP, WithFailure
 from wane.guarantees.atoms import Pair, SampledGaussianStep
+from wane.numerics.display import round_up_to
 
 Relation = privacy_accountant.NeighboringRelation
 
@@ -50,7 +53,7 @@ class HiddenStateDpEvent(dp_event.DpEvent):  # type: ignore[misc]
     @property
     def run(self) -> NoisyDescent:
         """The described run."""
-        return run_from_fields(json.loads("".join(self.description)))
+        return run_from_fields(read_json("".join(self.description), "the description"))
 
 
 def event_of(run: NoisyDescent | Certificate) -> HiddenStateDpEvent:
@@ -79,7 +82,9 @@ def gaussian_event_of(guarantee: Guarantee) -> dp_event.GaussianDpEvent:
 
 
 class HiddenStateAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[misc]
-    """Composes hidden-state runs with Gaussian, Poisson-sampled Gaussian and zCDP events.
+    """Composes hidden-state runs with Gaussian, sampled Gaussian and zCDP events.
+
+    Gaussians may be sampled by coins or in samples of a fixed size, alone or composed.
 
     Under REPLACE_ONE a Gaussian event's sensitivity is twice its norm bound, since the event's
     values may point in opposite directions.
@@ -93,7 +98,7 @@ class HiddenStateAccountant(privacy_accountant.PrivacyAccountant):  # type: igno
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
         if isinstance(event, dp_event.NoOpDpEvent):
             return None
-        if isinstance(event, dp_event.NonPrivateDpEvent):
+        if isinstance(event, dp_event.NonPrivateDpEvent) or _has_no_noise(event):
             self._void = self._void or (do_compose and count > 0)
             return None
         if isinstance(event, dp_event.SelfComposedDpEvent):
@@ -134,6 +139,16 @@ class HiddenStateAccountant(privacy_accountant.PrivacyAccountant):  # type: igno
         return 0.0 if target_epsilon == math.inf else self._total.delta(target_epsilon)
 
 
+def _has_no_noise(event: Any) -> bool:
+    """A Gaussian event without noise is not private, whoever is sampled into it."""
+    if isinstance(event, dp_event.ComposedDpEvent):
+        return any(_has_no_noise(one) for one in event.events)
+    inner = getattr(event, "event", None)
+    if inner is not None:
+        return _has_no_noise(inner)
+    return isinstance(event, dp_event.GaussianDpEvent) and event.noise_multiplier == 0.0
+
+
 def _hidden_state(event: HiddenStateDpEvent, relation: Any) -> Guarantee:
     run = event.run
     if RELATIONS[run.adjacency] is not relation:
@@ -150,34 +165,79 @@ def _gaussian(event: Any, relation: Any) -> Guarantee:
 
 def _mu(event: Any, moved: float = 1.0) -> float:
     """The distance of the two Gaussians, if the values move this many norm bounds apart."""
-    if not event.noise_multiplier > 0.0:
-        raise InvalidDescription(
-            f"noise_multiplier must be > 0, got {event.noise_multiplier!r}; without noise nothing "
-            "is private."
-        )
     return math.nextafter(moved / event.noise_multiplier, math.inf)
 
 
+def _inner_mu(event: Any) -> float:
+    """The distance for Gaussians that are released together: the root of the sum of squares."""
+    if isinstance(event, dp_event.GaussianDpEvent):
+        return _mu(event)
+    if isinstance(event, dp_event.SelfComposedDpEvent):
+        return math.nextafter(math.sqrt(event.count) * _inner_mu(event.event), math.inf)
+    if isinstance(event, dp_event.ComposedDpEvent) and event.events:
+        return math.nextafter(math.hypot(*map(_inner_mu, event.events)), math.inf)
+    raise InvalidDescription(
+        f"sampled event must be Gaussian, or Gaussians composed, got {type(event).__name__}."
+    )
+
+
 def _poisson(event: Any, relation: Any) -> Guarantee:
-    if not isinstance(event.event, dp_event.GaussianDpEvent):
-        raise InvalidDescription(
-            f"sampled event must be Gaussian, got {type(event.event).__name__}."
-        )
     # a pair's mu is one record against none, also where it is replaced
     pair = Pair.REPLACE if relation is Relation.REPLACE_ONE else Pair.ADD_OR_REMOVE
-    step = SampledGaussianStep(_mu(event.event), event.sampling_probability, pair)
+    step = SampledGaussianStep(_inner_mu(event.event), event.sampling_probability, pair)
     return NumericalDP(((step, 1),))
 
 
+def _fixed_size(event: Any, relation: Any) -> Guarantee:
+    if relation is Relation.ADD_OR_REMOVE_ONE:
+        raise InvalidDescription(
+            "neighboring_relation must be REPLACE_ONE or REPLACE_SPECIAL for samples of a fixed "
+            "size, got ADD_OR_REMOVE_ONE; with one record more the sample of the others changes."
+        )
+    # the record takes another's place, so that the values may be two norm bounds apart
+    mu = math.nextafter(2.0 * _inner_mu(event.event), math.inf)
+    rate = math.nextafter(event.sample_size / event.source_dataset_size, math.inf)
+    step = SampledGaussianStep(mu, min(rate, 1.0), Pair.FIXED_SIZE)
+    return NumericalDP(((step, 1),))
+
+
+@dataclass(frozen=True)
+class _Line:
+    """order -> xi + rho * order, at most `most`, rounded up."""
+
+    xi: float
+    rho: float
+    most: float = math.inf
+
+    def __call__(self, order: float) -> float:
+        return min((self.xi + self.rho * order) * (1.0 + 1e-15), self.most)
+
+
 def _zcdp(event: Any, relation: Any) -> Guarantee:
-    if event.xi != 0.0:
-        raise InvalidDescription(f"xi must be 0, got {event.xi!r}.")
-    return RenyiDP.zcdp(event.rho)
+    if event.xi == 0.0:
+        return RenyiDP.zcdp(event.rho)
+    if not (event.xi > 0.0 and event.rho >= 0.0):
+        raise InvalidDescription(f"xi must be >= 0, got {event.xi!r}.")
+    return RenyiDP(_Line(event.xi, event.rho), label=f"({event.xi:g}, {event.rho:g})-zCDP")
+
+
+def _epsilon_delta(event: Any, relation: Any) -> Guarantee:
+    """Pure privacy, of divergences at most epsilon and epsilon^2/2 * order, but for delta."""
+    pure = GaussianDP(0.0)
+    if event.epsilon == 0.0:
+        return WithFailure(pure, event.delta)
+    made = RenyiDP(
+        _Line(0.0, event.epsilon**2 / 2.0, event.epsilon), label=f"{round_up_to(event.epsilon)}-DP"
+    )
+    return WithFailure(made, event.delta) if event.delta > 0.0 else made
 
 
 _READERS: dict[type, Callable[[Any, Any], Guarantee]] = {
     HiddenStateDpEvent: _hidden_state,
     dp_event.GaussianDpEvent: _gaussian,
     dp_event.PoissonSampledDpEvent: _poisson,
+    dp_event.SampledWithoutReplacementDpEvent: _fixed_size,
     dp_event.ZCDpEvent: _zcdp,
 }
+if hasattr(dp_event, "EpsilonDeltaDpEvent"):  # since the version after 0.6
+    _READERS[dp_event.EpsilonDeltaDpEvent] = _epsilon_delta

@@ -6,12 +6,14 @@ OpenDP cannot check a proof it did not make: the caller enables its features `co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from wane.certify import Certificate
 from wane.describe import Adjacency, check
-from wane.errors import MissingExtra
+from wane.errors import InvalidDescription, MissingExtra
+from wane.guarantees import GaussianDP, Guarantee
 
 DISTANCES = {
     Adjacency.REPLACE_ONE: "wane: records replaced",
@@ -20,28 +22,50 @@ DISTANCES = {
 }
 
 
-def measurement(certificate: Certificate, run: Callable[[Any], Any], *, delta: float) -> Any:
+def measurement(
+    certificate: Certificate, run: Callable[[Any], Any], *, delta: float | None = None
+) -> Any:
     """Return a measurement that applies `run` to its argument, with the certificate as its map.
 
-    Distances count records, in the certificate's own adjacency; the map answers with
-    `(epsilon, delta)`.  `run` must do what the certificate describes, as an estimator's fit does.
+    Distances count records, in the certificate's own adjacency.  With a delta the map answers with
+    `(epsilon, delta)`; without one with the rho of zero-concentrated privacy, which composes
+    better, and which Gaussian certificates have.  `run` must do what the certificate describes, as
+    an estimator's fit does.
     """
-    check.real("delta", delta, above=0.0, most=1.0)
     try:
         import opendp.prelude as dp
     except ImportError:
         raise MissingExtra("This bridge needs opendp; install wane[opendp].") from None
 
-    def privacy_map(records: int) -> tuple[float, float]:
+    def guarantee(records: int) -> Guarantee:
         # asked group by group, so that a Gaussian guarantee scales its mu
-        guarantee = certificate.guarantee if records == 1 else certificate.group(records)
-        return guarantee.epsilon(delta), delta
+        return certificate.guarantee if records == 1 else certificate.group(records)
+
+    if delta is None:
+        if not isinstance(certificate.guarantee, GaussianDP):
+            raise InvalidDescription(
+                "delta must be given for a certificate that is not a Gaussian one, got None."
+            )
+        measure = dp.zero_concentrated_divergence()
+    else:
+        check.real("delta", delta, above=0.0, most=1.0)
+        measure = dp.approximate(dp.max_divergence())
+
+    def privacy_map(records: int) -> float | tuple[float, float]:
+        found = guarantee(records)
+        return _rho(found) if delta is None else (found.epsilon(delta), delta)
 
     return dp.m.make_user_measurement(
         input_domain=dp.user_domain("wane: records", lambda given: True),
         input_metric=dp.user_distance(DISTANCES[certificate.run.adjacency]),
-        output_measure=dp.approximate(dp.max_divergence()),
+        output_measure=measure,
         function=run,
         privacy_map=privacy_map,
         TO="ExtrinsicObject",
     )
+
+
+def _rho(guarantee: Guarantee) -> float:
+    """mu^2/2, rounded up."""
+    assert isinstance(guarantee, GaussianDP)
+    return math.nextafter(guarantee.mu * guarantee.mu / 2.0, math.inf)

@@ -1,7 +1,7 @@
 """A linear head trained in PyTorch, certified from the training objects.
 
     head = LinearHead(64, links.SoftmaxEnvelope(10), feature_norm=1.0, gradient_bound=0.5)
-    loader = CyclicLoader(dataset, batch_size=50)
+    loader = CyclicLoader(dataset, batch_size=50)  # or PoissonLoader
     optimizer = NoisySGD(head, loader, lr=4.0, noise=NoiseMultiplier(2.0),
                          adjacency=Adjacency.ZERO_OUT)
     for features, targets in loader:
@@ -10,8 +10,11 @@
     certificate.epsilon(1e-5)
 
 A step is one step of `wane.run.descend`: the same gradient sums, the same noise, the same prox, in
-double precision on the CPU.  The optimizer works the gradients out itself, from records that it
-bounds; `.grad` is never read, so that no loss of the caller's making can stretch a gradient.
+double precision on the CPU, wherever the head is and whether it shows its weights in double or in
+single precision.  What the head was when the run began it must stay: its norm, bound, link and
+intercept, and its weights between steps; anything else is refused.  The optimizer works the
+gradients out itself, from records that it bounds; `.grad` is never read, so that no loss of the
+caller's making can stretch a gradient.
 
 **Several processes.**  Each one holds its part of every batch.  The sums are added over all, rank 0
 adds the noise, once, and sends the iterate to the others.  All of them see hidden iterates, so all
@@ -29,32 +32,37 @@ head's last parameters, as `release` leaves them, is shown to anybody.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+import json
+import os
+from collections.abc import Iterable
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wane.certify import Certificate, certify
-from wane.describe import Adjacency, Cyclic, NoisyDescent, Objective, Phase, Schedule, check
+from wane.describe import Adjacency, NoisyDescent, Phase, Schedule, check
 from wane.describe.domains import Domain, Unbounded
+from wane.describe.fields import run_to_fields
 from wane.describe.noise import NOISES, Noise
 from wane.errors import InvalidDescription, MissingExtra
 from wane.learn.void import VoidCertificate
+from wane.randomness import noise_generator, refuse_to_be_copied
 from wane.run import (
-    LinearSums,
-    private_generator,
+    Checkpoint,
     release_grid,
-    seeded_generator_voids_privacy,
     to_grid,
 )
+from wane.run.admission import require_finite
+from wane.run.checkpoint import read_sealed, write_sealed
 from wane.run.descent import noisy_step
-from wane.run.links import Link
 
 try:
     import torch
-    from torch import distributed, nn
-    from torch.utils.data import DataLoader
+    from torch import distributed
+
+    from wane.extra.torch_head import LinearHead, exact, known
+    from wane.extra.torch_loaders import CyclicLoader, PoissonLoader
 except ImportError:
     raise MissingExtra("This bridge needs torch; install wane[torch].") from None
 
@@ -65,141 +73,13 @@ ROUNDINGS = 2.5 * 2.0**-53
 """Room for one rounding of each term of a sum, as `wane.run.linear` counts it."""
 
 
-class LinearHead(nn.Module):  # type: ignore[misc]
-    """A linear layer whose records are scaled to a public norm, with the loss to fit it by.
-
-    It starts at zero, in double precision.  `weight` has the shape (features,) for one output, else
-    (features, outputs), with one more row, the last, if there is an intercept.
-    """
-
-    def __init__(
-        self,
-        features: int,
-        link: Link,
-        *,
-        feature_norm: float,
-        gradient_bound: float | None = None,
-        intercept: float = 0.0,
-    ) -> None:
-        """Describe the head.
-
-        Args:
-            features: how many a record has.
-            link: the loss, which also says what targets look like (-1 and +1 for `Logistic`); a
-                record with any other target counts as a null record.
-            feature_norm: longer records, intercept included, are scaled down to this length.
-            gradient_bound: cap on the length of a record's gradient, below the link's own.
-            intercept: value of the constant coordinate, 0 for none.
-        """
-        super().__init__()
-        self.features = check.whole("features", features, least=1)
-        self.link = link
-        self.feature_norm = check.real("feature_norm", feature_norm, above=0.0)
-        self.gradient_bound = gradient_bound
-        self.intercept = check.real("intercept", intercept, least=0.0)
-        self.objective(0.0)  # a bound that the link refuses is refused here
-        rows = self.features + (self.intercept > 0.0)
-        shape = (rows,) if link.outputs == 1 else (rows, link.outputs)
-        self.weight = nn.Parameter(torch.zeros(shape, dtype=torch.float64))
-
-    def objective(self, ridge: float) -> Objective:
-        """The constants of the bounded loss."""
-        return self.link.objective(self.feature_norm, self.gradient_bound, ridge)
-
-    def forward(self, features: torch.Tensor) -> torch.Tensor:
-        """Return the margins of each record, scaled as in training."""
-        rows = features.to(self.weight.dtype)
-        norms = (rows.square().sum(-1) + self.intercept**2).sqrt()
-        scale = (self.feature_norm / norms.clamp(min=self.feature_norm)).to(rows.dtype)
-        margins = rows @ self.weight[: self.features]
-        if self.intercept:
-            margins = margins + self.intercept * self.weight[-1]
-        return margins * (scale if self.link.outputs == 1 else scale.unsqueeze(-1))
-
-    def gradient_sum(
-        self, features: torch.Tensor, targets: torch.Tensor, *, slack: float = 0.0
-    ) -> Array:
-        """Return the sum of these records' bounded gradients, each shorter by `slack`, relative."""
-        if features.ndim != 2 or features.shape[1] != self.features:
-            raise InvalidDescription(
-                f"features must have {self.features} columns, got shape {tuple(features.shape)}."
-            )
-        cap = None if self.gradient_bound is None else self.gradient_bound * (1.0 - slack)
-        flat = targets.detach().cpu().numpy()
-        sums = LinearSums(
-            features.detach().cpu().numpy(),
-            flat.reshape(-1) if self.link.outputs == 1 else flat,
-            self.link,
-            feature_norm=self.feature_norm * (1.0 - slack),
-            gradient_bound=cap,
-            intercept=self.intercept,
-        )
-        return sums(self.weight.detach().cpu().numpy(), slice(0, sums.records))
-
-
-class CyclicLoader(DataLoader[Any]):  # type: ignore[misc]
-    """Fixed disjoint batches in the order of the data set, the same in every epoch.
-
-    It counts what it hands out, so that a step on anything else can be refused.  Of several
-    processes each gets its own part of every batch.
-    """
-
-    def __init__(
-        self, dataset: Any, batch_size: int, *, rank: int = 0, world_size: int = 1, **options: Any
-    ) -> None:
-        """Cut the data set into batches; `options` may hold `collate_fn` and `pin_memory`."""
-        self.records = check.whole("records", len(dataset), least=1)
-        self.size = check.whole("batch_size", batch_size, least=1, most=self.records)
-        self.world_size = check.whole("world_size", world_size, least=1)
-        check.whole("rank", rank, least=0, most=world_size - 1)
-        if self.last_size < world_size:
-            raise InvalidDescription(
-                f"batch_size must leave a record for each of the {world_size} processes in the "
-                f"last batch, got {batch_size} for {self.records} records."
-            )
-        self.given = 0
-        self.in_order = True
-        extra = sorted(set(options) - {"collate_fn", "pin_memory"})
-        if extra:
-            raise InvalidDescription(
-                f"options must be collate_fn or pin_memory, got {', '.join(extra)}."
-            )
-        parts = [
-            list(range(first + rank, min(first + batch_size, self.records), world_size))
-            for first in range(0, self.records, batch_size)
-        ]
-        super().__init__(dataset, batch_sampler=parts, **options)
-
-    @property
-    def last_size(self) -> int:
-        """How many records the last batch of an epoch holds."""
-        return (self.records - 1) % self.size + 1
-
-    @property
-    def rows_given(self) -> int:
-        """How many records the batch that was handed out last has here."""
-        return len(self.batch_sampler[(self.given - 1) % len(self)])
-
-    @property
-    def batches(self) -> Cyclic:
-        """The order as a description."""
-        return Cyclic(self.size)
-
-    def __iter__(self) -> Iterator[Any]:
-        """Hand out an epoch; one that is broken off puts the next out of order."""
-        for position, batch in enumerate(super().__iter__()):
-            self.in_order = self.in_order and self.given % len(self) == position
-            self.given += 1
-            yield batch
-
-
 class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
     """Noisy gradient descent on a linear head: bounded sums, public divisor, noise, prox."""
 
     def __init__(
         self,
         head: LinearHead,
-        loader: CyclicLoader,
+        loader: CyclicLoader | PoissonLoader,
         *,
         lr: float,
         noise: Noise,
@@ -221,25 +101,32 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
             seed_voids_privacy: makes the run repeatable, and the certificate void.
         """
         check.kind("head", head, (LinearHead,))
-        check.kind("loader", loader, (CyclicLoader,))
+        check.kind("loader", loader, (CyclicLoader, PoissonLoader))
         check.kind("noise", noise, NOISES)
         super().__init__([head.weight], {"lr": check.real("lr", lr, above=0.0)})
         self._head, self._loader, self._noise = head, loader, noise
         self._adjacency, self._ridge = adjacency, ridge
         self._domain = Unbounded() if domain is None else domain
+        self._public = head.public_numbers
+        self._objective = head.objective(ridge)
         self._phases: list[Phase] = []
         self._ended = False
+        self._x = exact(head.weight)
         self._given_before = loader.given
         self._seeded = seed_voids_privacy is not None
-        self._generator = (
-            private_generator()
-            if seed_voids_privacy is None
-            else seeded_generator_voids_privacy(seed_voids_privacy)
-        )
-        if loader.given % len(loader) or not loader.in_order:
+        self._generator = noise_generator(seed_voids_privacy)
+        self._process = os.getpid()
+        self._reach = float(np.linalg.norm(self._x.ravel()))
+        cyclic = isinstance(loader, CyclicLoader)
+        if cyclic and (loader.given % len(loader) or not loader.in_order):
             raise InvalidDescription(
                 f"loader must be at the start of an epoch, got one that handed out {loader.given} "
                 f"batches, {len(loader)} to an epoch; make a new one."
+            )
+        if adjacency is Adjacency.ADD_REMOVE and not cyclic and loader.counts_rows:
+            raise InvalidDescription(
+                "adjacency must not be add-remove where the number of rows sets the sampling "
+                "rate, got it; give PoissonLoader a public number of records."
             )
         self._described([Phase(1, lr, noise)])  # what no description allows is refused here
         if self._shared:
@@ -257,25 +144,69 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
                 "step must not follow the release, got one: the weights are rounded and may have "
                 "been seen; begin a new run."
             )
+        self._check_process()
         self._check_order()
-        if self._head.weight.dtype is not torch.float64:
-            raise InvalidDescription(
-                f"head must stay in double precision until the end, got {self._head.weight.dtype}."
-            )
+        self._check_head()
         lr = check.real("lr", float(self.param_groups[0]["lr"]), above=0.0)
+        self._advance([Phase(1, lr, self._noise)])
         with torch.no_grad(), np.errstate(all="ignore"):
             total = self._total(features, targets)
             if not self._shared or distributed.get_rank() == 0:
-                self._head.weight.copy_(torch.from_numpy(self._moved(total, lr)))
-            if self._shared:
-                distributed.broadcast(self._head.weight.detach(), src=0)
+                self._x = self._moved(total, lr)
+            self._show()
         self._note(lr)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        """Refuse: two copies of a run would share its noise so far."""
+        refuse_to_be_copied("a NoisySGD")
+
+    def add_param_group(self, param_group: Any) -> None:
+        """Refuse a second group: what a head's weights are trained by is one description."""
+        if self.param_groups:
+            raise InvalidDescription(
+                "param_groups must be the head's weight alone, got another; train other parameters "
+                "beforehand, on public data, or with an optimizer and a certificate of their own."
+            )
+        super().add_param_group(param_group)
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Refuse: a checkpoint holds an iterate that must stay hidden, and no count of steps."""
         raise InvalidDescription(
-            "state_dict must not be loaded into NoisySGD: keep the optimizer until the run ends."
+            "state_dict must not be loaded into NoisySGD: keep the optimizer until the run ends, "
+            "or use save and resume, which seal what they write."
         )
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Write the run, sealed, so that it can go on in another process; between epochs only."""
+        if self._ended or self._loader.given % len(self._loader):
+            raise InvalidDescription(
+                "save must be called between two epochs of a run that has not ended, got another "
+                "moment."
+            )
+        self._check_head()
+        phases = np.array([[p.repeat, p.step_size] for p in self._phases])
+        write_sealed(checkpoint, self._name, iterate=self._x, phases=phases.reshape(-1, 2))
+
+    def resume(self, checkpoint: Checkpoint) -> int:
+        """Go on with a saved run, and return how many steps it has taken; noise is drawn anew.
+
+        The file is deleted: a run that is taken up twice would release what its parts share.
+        """
+        if self._phases or self._ended:
+            raise InvalidDescription("resume must come before the first step, got a run begun.")
+        found = read_sealed(checkpoint, self._name)
+        self._x = np.ascontiguousarray(found["iterate"])
+        self._phases = [Phase(int(n), float(lr), self._noise) for n, lr in found["phases"]]
+        self._given_before = self._loader.given - self.steps_taken
+        self._advance(self._phases)
+        self._show()
+        return self.steps_taken
+
+    @property
+    def _name(self) -> str:
+        """What a saved run must have in common with the one that takes it up; all of it public."""
+        described = run_to_fields(self._described([Phase(1, 1.0, self._noise)]))
+        return json.dumps([described, repr(self._public)], sort_keys=True)
 
     def description(self) -> NoisyDescent:
         """Return the steps taken so far as a description."""
@@ -295,7 +226,40 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
                 f"world_size must be that of the process group, {found}, "
                 f"got {self._loader.world_size}."
             )
-        distributed.broadcast(self._head.weight.detach(), src=0)
+        self._show()
+
+    def _show(self) -> None:
+        """Give every process the iterate of rank 0, and the head its weights."""
+        made = torch.from_numpy(self._x)
+        if self._shared:
+            distributed.broadcast(made, src=0)
+        with torch.no_grad():
+            self._head.weight.copy_(made)
+
+    def _check_head(self) -> None:
+        """What the head was when the run began it must still be."""
+        if self._head.public_numbers != self._public:
+            raise InvalidDescription(
+                f"head must keep its public numbers during a run, {self._public[2:]}, got "
+                f"{self._head.public_numbers[2:]}; begin a new run with a new optimizer."
+            )
+        weight = self._head.weight.detach()
+        if not torch.equal(weight.cpu(), torch.from_numpy(self._x).to(known(weight.dtype))):
+            raise InvalidDescription(
+                "head.weight must be what the last step left, got other weights; a step from them "
+                "is none of the description's."
+            )
+
+    def _advance(self, phases: list[Phase]) -> None:
+        """Follow how far the iterate can get, by public numbers, before these steps are taken."""
+        if phases:
+            self._reach = require_finite(self._described(phases), self._x.size, self._reach)
+
+    def _check_process(self) -> None:
+        """A run that has begun belongs to its process; before, the fork took a new key."""
+        if self._phases and self._process != os.getpid():
+            refuse_to_be_copied("a NoisySGD that has taken steps")
+        self._process = os.getpid()
 
     def _check_order(self) -> None:
         ours = self._loader.given - self._given_before
@@ -312,20 +276,22 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
                 f"got {len(features)} rows."
             )
         if not self._shared:
-            return self._head.gradient_sum(features, targets)
+            # how many records joined by their coins must not show in how each is bounded
+            most = None if isinstance(self._loader, CyclicLoader) else 2 * self._loader.records
+            return self._head.gradient_sum(features, targets, at=self._x, capacity=most)
         size, count = self._loader.size, self._loader.world_size
         # each part leaves room for its own rounding; that of the others, and of adding them, is
         # left here: at most size + count + 64 additions of terms of size records
         slack = ROUNDINGS * (size + count + 64) * size
-        total = torch.from_numpy(self._head.gradient_sum(features, targets, slack=slack))
+        part = self._head.gradient_sum(features, targets, slack=slack, at=self._x)
+        total = torch.from_numpy(part)
         distributed.all_reduce(total)
         return np.asarray(total)
 
     def _moved(self, total: Array, lr: float) -> Array:
         run = self._described([Phase(1, lr, self._noise)])
-        x = self._head.weight.detach().cpu().numpy()
         scales = (lr, float(run.gradient_noise_stds[0]))
-        return noisy_step(run, x, total, scales, self._generator)
+        return noisy_step(run, self._x, total, scales, self._generator)
 
     def _note(self, lr: float) -> None:
         last = self._phases[-1] if self._phases else None
@@ -336,7 +302,7 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
 
     def _described(self, phases: list[Phase]) -> NoisyDescent:
         return NoisyDescent(
-            objective=self._head.objective(self._ridge),
+            objective=self._objective,
             records=self._loader.records,
             schedule=Schedule(phases),
             batches=self._loader.batches,
@@ -350,9 +316,12 @@ def release(optimizer: NoisySGD) -> Certificate | VoidCertificate:
 
     Of several processes each one calls it, and all of them have the same weights.
     """
+    optimizer._check_process()
+    optimizer._check_head()
     made = certificate_of(optimizer)
     optimizer._ended = True
-    round_to([optimizer._head.weight], release_grid(optimizer.description()))
+    optimizer._x = to_grid(optimizer._x, release_grid(optimizer.description()))
+    optimizer._show()
     return made
 
 

@@ -9,6 +9,7 @@ from wane.guarantees.atoms import (
     SampledGaussianStep,
 )
 from wane.guarantees.base import Guarantee
+from wane.guarantees.chain import ChainDP
 from wane.guarantees.failure import WithFailure
 from wane.guarantees.gaussian import GaussianDP
 from wane.guarantees.mixture import GaussianMixture
@@ -17,6 +18,7 @@ from wane.guarantees.renyi import RenyiDP
 
 __all__ = [
     "Atom",
+    "ChainDP",
     "GaussianDP",
     "GaussianMixture",
     "GaussianMixtureStep",

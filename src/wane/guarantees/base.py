@@ -49,6 +49,10 @@ class Guarantee(ABC):
     def absorb(self, others: tuple[Guarantee, ...]) -> Guarantee:
         """This guarantee composed with others that are at most as general; use `compose`."""
 
+    def rough_delta(self, epsilon: float) -> float:
+        """A certified delta that may be larger where it is too small to matter for error rates."""
+        return self.delta(epsilon)
+
     def recipe(self) -> Recipe | None:
         """The exact steps behind the guarantee, if it knows them; None if it is only a bound."""
         return None
@@ -72,7 +76,9 @@ class Guarantee(ABC):
             return 0.0
         best = min(range(len(values)), key=values.__getitem__)
         ends = self._sketch[max(best - 1, 0)][0], self._sketch[min(best + 1, len(values) - 1)][0]
-        refined = minimise_scalar_bounded(lambda e: bound(e, self.delta(e)), *ends, steps=16)[1]
+        refined = minimise_scalar_bounded(lambda e: bound(e, self.rough_delta(e)), *ends, steps=16)[
+            1
+        ]
         # A few roundings at the scale of 1 happened above.
         return max(-min(values[best], refined) - 4e-15, 0.0)
 
@@ -82,7 +88,7 @@ class Guarantee(ABC):
         made: list[tuple[float, float]] = []
         delta = 0.0
         for epsilon in (*(2.0**power for power in range(13, -11, -1)), 0.0):
-            delta = self.delta(epsilon) if delta < 1.0 else 1.0  # it never falls towards zero
+            delta = self.rough_delta(epsilon) if delta < 1.0 else 1.0  # it never falls towards zero
             made.append((epsilon, delta))
         return tuple(reversed(made))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 
 from wane.guarantees.atoms import (
     Atom,
@@ -16,6 +17,7 @@ from wane.guarantees.atoms import (
     normal_form,
 )
 from wane.numerics.composed_losses import ComposedLosses
+from wane.numerics.folding import folded
 from wane.numerics.loss_dots import (
     MASS_MARGIN,
     FixedSizeLoss,
@@ -37,13 +39,18 @@ LARGEST_GAUSSIAN = 1e4
 LARGEST_SAMPLED = 100.0
 """A mu beyond which a sampled step counts as showing for certain whether the record took part."""
 
-MOST_STEPS, MOST_DRAWS = 32, 256
+MOST_STEPS, MOST_DRAWS = 64, 256
 """Most different mus per kind of step, and per mixture; more are rounded up to a ladder."""
+
+FOLDED, MOST_COARSE = 1 << 12, 11
+"""Steps from which on folding is worth its while; the most doublings of the grid by one fold."""
 
 _INTERVAL = 0.03  # of the standard deviation of one step's loss: adds 1.5e-4 to its variance
 _FEWEST, _MOST = 2.0**15, 2.0**20  # intervals across the widest range of losses
+_MOST_OF_SUM = 2.0**18  # and across that of the sum
 
 
+@lru_cache(maxsize=4)  # certificates of one run ask for the same steps several times
 def composed_losses(recipe: Recipe) -> tuple[ComposedLosses, ...] | None:
     """The accounts whose largest delta holds, or None if the losses are too extreme to convolve."""
     recipe = normal_form(_coarsened(recipe))
@@ -55,9 +62,30 @@ def composed_losses(recipe: Recipe) -> tuple[ComposedLosses, ...] | None:
         for atom, _ in recipe
     )
     return tuple(
-        ComposedLosses([(_dots(atom, interval, way), count) for atom, count in recipe], interval)
+        ComposedLosses(
+            [part for atom, count in recipe for part in _counted(atom, count, interval, way)],
+            interval,
+        )
         for way in ((False, True) if one_sided else (False,))
     )
+
+
+def _counted(atom: Atom, count: int, interval: float, reverse: bool) -> list[tuple[LossDots, int]]:
+    """So many steps on dots; where one is narrow against the interval, many are made one first."""
+    plain = [(_dots(atom, interval, reverse), count)]
+    spread = math.sqrt(sum(weight * loss_spread(step)[1] for step, weight in _steps(atom)))
+    if count < FOLDED or not spread > 0.0:
+        return plain
+    coarse = 2 ** min(math.floor(math.log2(interval / (_INTERVAL * spread))), MOST_COARSE)
+    while coarse > 1:
+        times = min(coarse * coarse, count)
+        fine = interval / coarse
+        made = folded(_dots(atom, fine, reverse), fine, times, coarse)
+        if made is not None:
+            left = count % times
+            return [(made, count // times), *([(plain[0][0], left)] if left else [])]
+        coarse //= 2
+    return plain
 
 
 def _interval(recipe: Recipe) -> float | None:
@@ -72,9 +100,10 @@ def _interval(recipe: Recipe) -> float | None:
     steps = sum(count for _, count in recipe)
     if not 1e-200 < variance < math.inf:
         return None
-    widest = max(widest, 20.0 * math.sqrt(variance))
-    fine = min(_INTERVAL * math.sqrt(variance / steps), widest / _FEWEST)
-    return max(fine, widest / _MOST)
+    whole = 20.0 * math.sqrt(variance)
+    fine = min(_INTERVAL * math.sqrt(variance / steps), max(widest, whole) / _FEWEST)
+    # where the sum is wide and one step is not, steps are folded: then a coarse grid is fine
+    return max(fine, widest / _MOST, whole / _MOST_OF_SUM)
 
 
 def _steps(atom: Atom) -> list[tuple[Step, float]]:

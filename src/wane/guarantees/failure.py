@@ -37,6 +37,10 @@ class WithFailure(Guarantee):
         """The inner delta plus the probability of failure, never rounded down."""
         return min(add_up([(self.inner.delta(epsilon), 1), (self.probability, 1)]), 1.0)
 
+    def rough_delta(self, epsilon: float) -> float:
+        """The same of the inner rough delta."""
+        return min(add_up([(self.inner.rough_delta(epsilon), 1), (self.probability, 1)]), 1.0)
+
     def epsilon(self, delta: float) -> float:
         """The inner epsilon at what is left of delta; infinite if nothing is left."""
         delta = arguments.probability(delta, "delta")

@@ -14,12 +14,18 @@ from wane.errors import InvalidDescription
 from wane.guarantees import arguments
 from wane.guarantees.atoms import GaussianMixtureStep, Recipe
 from wane.guarantees.base import Guarantee
+from wane.guarantees.chain import ChainDP
 from wane.guarantees.gaussian import GaussianDP
 from wane.guarantees.numerical import NumericalDP, joined
-from wane.guarantees.renyi import CurveOf, RenyiDP, grouped
 from wane.numerics.normal import gaussian_delta, gaussian_epsilon
 from wane.numerics.roots import first_at_most
-from wane.numerics.rounding import add_up, inflate, root_sum_of_squares_up, round_up
+from wane.numerics.rounding import (
+    SMALLEST_POSITIVE,
+    add_up,
+    inflate,
+    root_sum_of_squares_up,
+    round_up,
+)
 
 _WEIGHT_TOLERANCE = 1e-9
 
@@ -50,9 +56,9 @@ class GaussianMixture(Guarantee):
         epsilon = arguments.non_negative(epsilon, "epsilon", "a smaller epsilon is more private")
         mus, weights = self._arrays
         average = float(np.sum(weights * gaussian_delta(epsilon, mus)))
-        # Products of a weight with the smallest double may round to zero.
-        floor = math.ulp(0.0) if self.mus[-1] > 0.0 else 0.0
-        return min(inflate(max(average, floor), 1e-15 * (2 + len(self.mus))), 1.0)
+        # Each product of a weight with a tiny delta may lose half of the smallest double.
+        lost = len(self.mus) * SMALLEST_POSITIVE if self.mus[-1] > 0.0 else 0.0
+        return min(inflate(average + lost, 1e-15 * (2 + len(self.mus))), 1.0)
 
     def epsilon(self, delta: float) -> float:
         """The inverse of `delta`, never rounded down."""
@@ -76,10 +82,10 @@ class GaussianMixture(Guarantee):
         times = arguments.count(times, "times")
         return self if times == 1 else NumericalDP(((self._step, times),))
 
-    def group(self, size: int) -> GaussianMixture | RenyiDP:
-        """A chain of adjacent pairs, order by order (the draws of the records differ)."""
+    def group(self, size: int) -> GaussianMixture | ChainDP:
+        """A chain of adjacent pairs (the draws of the records differ)."""
         size = arguments.count(size, "size")
-        return self if size == 1 else grouped(CurveOf(self), size)
+        return self if size == 1 else ChainDP(self, size)
 
     def recipe(self) -> Recipe:
         """One step with a drawn mu."""

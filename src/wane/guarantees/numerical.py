@@ -23,8 +23,9 @@ from wane.guarantees.atoms import (
     normal_form,
 )
 from wane.guarantees.base import Guarantee
+from wane.guarantees.chain import ChainDP
 from wane.guarantees.convolution import LARGEST_GAUSSIAN, composed_losses
-from wane.guarantees.renyi import CurveOf, RenyiDP, grouped
+from wane.guarantees.renyi import CurveOf, RenyiDP
 from wane.numerics.composed_losses import ComposedLosses
 from wane.numerics.normal import gaussian_delta, gaussian_epsilon
 from wane.numerics.rounding import add_up
@@ -63,6 +64,12 @@ class NumericalDP(Guarantee):
         # The account counts truncated losses as infinite; Renyi divergences do not truncate.
         return delta if delta > self._floor else min(delta, self._as_renyi.delta(epsilon))
 
+    def rough_delta(self, epsilon: float) -> float:
+        """The account's delta, with the tiny mass of the losses that it counts as infinite."""
+        if self._gaussian is not None or self._accounts is None or math.isinf(epsilon):
+            return self.delta(epsilon)
+        return max(account.delta(epsilon) for account in self._accounts)
+
     def epsilon(self, delta: float) -> float:
         """The inverse of `delta`, never rounded down."""
         delta = arguments.probability(delta, "delta")
@@ -86,13 +93,13 @@ class NumericalDP(Guarantee):
         return NumericalDP(tuple((atom, count * times) for atom, count in self.parts))
 
     def group(self, size: int) -> Guarantee:
-        """Gaussian steps scale; sampled ones are chained order by order."""
+        """Gaussian steps scale; sampled ones are chained."""
         size = arguments.count(size, "size")
         if size == 1:
             return self
         if len(self.parts) == 1 and self._gaussian is not None:
             return NumericalDP(((GaussianStep(add_up([(self._gaussian, size)])), 1),))
-        return grouped(CurveOf(self), size)
+        return ChainDP(self, size)
 
     def recipe(self) -> Recipe:
         """The parts."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from wane.learn.curvature import CurvatureBound, PrivateCurvature, private_curvature
     from wane.learn.loading import load_model
     from wane.learn.mean import PrivateMean
+    from wane.learn.public_scaler import PublicScaler
     from wane.learn.refusals import FROM_DATA, DataDependentWarning, TooFewRecords
     from wane.learn.regressors import (
         PrivateElasticNet,
@@ -53,6 +54,7 @@ __all__ = [
     "PrivateQuantileRegressor",
     "PrivateRidge",
     "PublicData",
+    "PublicScaler",
     "TargetScaler",
     "TooFewRecords",
     "VoidCertificate",
@@ -79,6 +81,7 @@ _HOMES = {
         "PrivateQuantileRegressor",
         "PrivateRidge",
     ),
+    "public_scaler": ("PublicScaler",),
     "scaling": ("FeatureScaler", "TargetScaler"),
     "streamed": ("fit_table",),
     "tuning": ("PublicData", "tuned"),

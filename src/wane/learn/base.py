@@ -18,6 +18,7 @@ from wane.certify import Certificate, JointCertificate, SideRelease, certify
 from wane.describe import (
     Adjacency,
     Cyclic,
+    Fact,
     FullBatch,
     NoisyDescent,
     ShuffledOnce,
@@ -32,17 +33,20 @@ from wane.learn.curvature import PrivateCurvature
 from wane.learn.declared import Voids, check_target, feature_scaler, generator, seed_voids
 from wane.learn.exact import exact_noise
 from wane.learn.longer_steps import check_curvature, with_curvature
+from wane.learn.persons import check_rows_per_person, planned_for_persons, share_of_one_row
 from wane.learn.plan import Problem, plan
 from wane.learn.progress import step_counter
 from wane.learn.refusals import require_enough_records
 from wane.learn.releases import Certified
-from wane.learn.resumable import accounted
+from wane.learn.resumable import accounted, public_settings
 from wane.learn.saving import write_model
 from wane.learn.scaling import FeatureScaler
-from wane.learn.tuning import PublicData, require_public, tuned
+from wane.learn.surroundings import surrounding_voids
+from wane.learn.tuning import PublicData, refuse_private, require_public, tuned
 from wane.learn.validated import validated
 from wane.learn.void import VoidCertificate, joined, parts_of
-from wane.run import Checkpoint, descend, release_grid, to_grid
+from wane.learn.warned import warn
+from wane.run import Checkpoint, descend
 from wane.run.linear import LinearSums
 from wane.run.links import Link
 from wane.run.parts import PartedSums
@@ -102,6 +106,8 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
         epsilon, delta: the target of this fit; `certificate_` never claims less than was spent.
         adjacency: ZERO_OUT (the default: one record made null) or REPLACE_ONE (one record exchanged
             for another, which needs about twice the noise).  The number of rows is public in both.
+        rows_per_person: the most rows that one person may have, declared without looking at the
+            data; epsilon and delta then protect all of them at once.
         feature_norm: bound on the norm of a row, declared without looking at the data.
         feature_bounds: public bounds (low, high), each a number or one for each column; columns are
             mapped from them to [-1, 1].  None leaves columns as they are.
@@ -121,8 +127,8 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
             hold, is taken up again exactly, and deletes the file when it ends.  The ledger counts
             it once.
         release_noise: None, or how much exact noise is added to the release, as a multiple of the
-            run's last noise: discrete Gaussian, sampled in whole numbers, and not repeatable.  The
-            certificate stays as it is; `wane.learn.exact` says what this noise gives alone.
+            noise that protects it: discrete Gaussian, sampled in whole numbers, and not repeatable.
+            The certificate stays as it is; `wane.learn.exact` says what this noise gives alone.
         progress: show a bar with steps and time, which tells nothing else.
         seed_voids_privacy: a seed makes the fit repeatable and voids its certificate.
 
@@ -133,6 +139,7 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
     epsilon: float = 1.0
     delta: float = 1e-5
     adjacency: Adjacency = Adjacency.ZERO_OUT
+    rows_per_person: int = 1
     feature_norm: float = 1.0
     feature_bounds: Any = None
     fit_intercept: bool = True
@@ -154,16 +161,17 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
 
     _validation: ClassVar[dict[str, Any]] = {}
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit privately.  Whatever is refused is refused before any noise is drawn."""
-        if sample_weight is not None:
-            raise InvalidDescription(
-                "sample_weight must be None: a weight multiplies one record's share in the model, "
-                "and the certificate counts every record once; repeat no record and weigh none."
-            )
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit privately.  Whatever is refused is refused before any noise is drawn.
+
+        There are no sample weights: a weight multiplies one record's share in the model, and the
+        certificate counts every record once.
+        """
         ready = self._prepare(X, y)
+        warn(self, ready)
         if self.tune_on is None:
             return self._finish(ready)
+        refuse_private(self.tune_on, X, y)
         chosen = tuned(self, self.tune_on, records=ready.run.records)
         return self._take_over(chosen._finish(chosen._prepare(X, y)))
 
@@ -177,7 +185,7 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
     def _finish(self, ready: Prepared) -> Self:
         """Run what was prepared, and keep its release."""
         exact = exact_noise(ready.run, self.release_noise)
-        public = {"model": type(self).__name__, "release_noise": self.release_noise}
+        public = public_settings(self) | {"loss": repr(ready.task.link)}
         with accounted(self.account, ready.certificate, self.checkpoint, **public) as checkpoint:
             noise = generator(self.seed_voids_privacy)
             ready = ready if ready.first is None else ready.first(noise)
@@ -190,7 +198,7 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
                     progress=counter,
                     checkpoint=checkpoint,
                 )
-            end = to_grid(end, release_grid(ready.run)) if exact is None else exact.add(end)
+            end = end if exact is None else exact.add(end)
         self._keep(ready, end)
         return self
 
@@ -226,6 +234,7 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
 
     def _check_declared(self) -> None:
         check_target(self.epsilon, self.delta, self.adjacency)
+        check_rows_per_person(self.rows_per_person, alone=self.curvature is None)
         if self.fit_intercept:
             check.real("intercept_norm", self.intercept_norm, above=0.0)
         seed_voids(self.seed_voids_privacy)
@@ -269,6 +278,7 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
         start, earlier, inherited = self._start(coordinates, scaler, task)
         parts = (*earlier, self._certified(run))
         voids = task.voids + seed_voids(self.seed_voids_privacy) + inherited
+        voids += surrounding_voids()
         certificate = joined(parts, voids)
         return Prepared(task, scaler, coordinates, run, gradients, start, certificate)
 
@@ -286,29 +296,32 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
         require_enough_records(
             records,
             math.prod(coordinates.shape),
-            epsilon=self.epsilon,
+            epsilon=share_of_one_row(self.epsilon, self.delta, self.rows_per_person),
             delta=self.delta,
             adjacency=self.adjacency,
         )
         choices = {name: getattr(self, name) for name in CHOICES}
         choices["domain"] = self._domain(coordinates)
         choices |= fixed
-        return plan(
-            Problem(
-                link=task.link,
-                records=records,
-                features=coordinates.rows,
-                feature_norm=row_norm(scaler, coordinates),
+        problem = Problem(
+            link=task.link,
+            records=records,
+            features=coordinates.rows,
+            feature_norm=row_norm(scaler, coordinates),
+        )
+        known = {name: value for name, value in choices.items() if value is not None}
+        return planned_for_persons(
+            lambda share: plan(
+                problem, epsilon=share, delta=self.delta, adjacency=self.adjacency, **known
             ),
             epsilon=self.epsilon if epsilon is None else epsilon,
             delta=self.delta,
-            adjacency=self.adjacency,
-            **{name: value for name, value in choices.items() if value is not None},
+            rows_per_person=self.rows_per_person,
         )
 
-    def _certified(self, run: NoisyDescent) -> Certificate:
+    def _certified(self, run: NoisyDescent, facts: tuple[Fact, ...] = ()) -> Certificate:
         """A planner's promise is not a certificate: ask again."""
-        found = certify(run)
+        found = certify(run, facts=facts).for_persons(self.rows_per_person)
         if run.adjacency is not self.adjacency or not found.epsilon(self.delta) <= self.epsilon:
             raise InvalidDescription(
                 f"The plan must be private for epsilon={self.epsilon:g}, got "
@@ -371,6 +384,7 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.seed_voids_privacy is None
+        tags.input_tags.sparse = True
         return tags
 
 

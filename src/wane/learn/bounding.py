@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from wane.describe import Objective
 from wane.errors import InvalidDescription
 from wane.learn.coordinates import Coordinates
-from wane.learn.curvature import averaged
 from wane.learn.scaling import FeatureScaler
 from wane.run.linear import LinearSums
 from wane.run.links import Link
@@ -62,15 +61,9 @@ def row_norm(scaler: FeatureScaler, coordinates: Coordinates) -> float:
     return math.nextafter(math.hypot(scaler.feature_norm, coordinates.intercept), math.inf)
 
 
-def require_described(
-    described: Objective, actual: Objective, average: float | None = None
-) -> None:
-    """Refuse a plan that claims more of the losses than the gradients that would run can keep.
-
-    `average` is a released bound on the curvature of their average, if the plan rests on one.
-    """
-    kept = actual if average is None else averaged(actual, average)
-    if replace(described, ridge=0.0, dimension=None) != kept:
+def require_described(described: Objective, actual: Objective) -> None:
+    """Refuse a plan that claims more of the losses than the gradients that would run can keep."""
+    if replace(described, ridge=0.0, dimension=None) != actual:
         raise InvalidDescription(
             "The plan's objective must be that of the loss with the plan's clipping, got "
             f"{described}; nothing was run."

@@ -8,7 +8,7 @@ changes, so it can be released with little noise.  Proof: docs/proofs/curvature.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from wane.certify import SideRelease
-from wane.describe import Adjacency, FullBatch, NoisyDescent, Objective, check
+from wane.describe import Adjacency, Fact, FactKind, FullBatch, NoisyDescent, check
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP, WithFailure
 from wane.run.grid import FINER
 from wane.run.links import Link
-from wane.theory.loss_moduli import is_convex
 
 LEVELS = 256
 """Row norms are rounded up to so many levels before a link is asked how much such a row bends."""
@@ -87,19 +86,23 @@ RUN_NAME = "a run of all rows, planned in view of that bound"
 class CurvatureBound:
     """The average loss of these records, and of their neighbours, bends at most this much.
 
+    It is a fact of one table, with one way to bound its rows.  It is no constant of the losses, so
+    it never stands in an `Objective`; `about` states it of a run on that table.
+
     Attributes:
         smoothness: the bound, which is all that was released.
         release: what it cost; to be joined with the certificate of the run that uses it.
+        records: the number of rows of the table.
+        gradient_bound: no record's gradient was longer, or was clipped to that.
     """
 
     smoothness: float
     release: SideRelease
+    records: int
+    gradient_bound: float | None
 
-    def applied(self, run: NoisyDescent) -> NoisyDescent:
-        """Return the run, described with this bound in place of one record's own curvature.
-
-        Only for steps that use every record; the noise of the run is left as it is.
-        """
+    def about(self, run: NoisyDescent) -> Fact:
+        """Return the bound as a fact of this very run, whose steps all use this table whole."""
         if not isinstance(run.batches, FullBatch):
             raise InvalidDescription(
                 f"batches must be full to use the curvature of the average, got "
@@ -115,18 +118,13 @@ class CurvatureBound:
                 f"adjacency must be that of the bound, {self.release.adjacency.value}, got "
                 f"{run.adjacency.value}."
             )
-        return replace(run, objective=averaged(run.objective, self.smoothness))
-
-
-def averaged(objective: Objective, smoothness: float) -> Objective:
-    """Return the objective with the average's curvature; only if each record's loss is convex."""
-    if not is_convex(objective):
-        raise InvalidDescription(
-            "objective must be convex, clipping included, to use the curvature of the average, got "
-            "one that is not; records that bend downwards could hide others that bend upwards."
-        )
-    known = objective.smoothness
-    return replace(objective, smoothness=smoothness if known is None else min(known, smoothness))
+        if run.records != self.records or run.objective.gradient_bound != self.gradient_bound:
+            raise InvalidDescription(
+                f"records and gradient_bound must be those of the table that the bound is of, "
+                f"{self.records} and {self.gradient_bound}, got {run.records} and "
+                f"{run.objective.gradient_bound}; release a bound for this run."
+            )
+        return Fact.of(run, FactKind.AVERAGE_SMOOTHNESS, self.smoothness)
 
 
 def private_curvature(
@@ -170,6 +168,8 @@ def private_curvature(
     return CurvatureBound(
         smoothness=min(max(noisy, sensitivity), worst),
         release=SideRelease(BOUND_NAME, guarantee, SOURCE, adjacency),
+        records=n,
+        gradient_bound=link.objective(R, gradient_bound, 0.0).gradient_bound,
     )
 
 

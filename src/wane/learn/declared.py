@@ -11,7 +11,7 @@ from wane.describe import Adjacency, check
 from wane.errors import InvalidDescription
 from wane.learn.refusals import FromData, read_from_data
 from wane.learn.scaling import FeatureScaler
-from wane.run import private_generator, seeded_generator_voids_privacy
+from wane.randomness import noise_generator
 
 ADJACENCIES = (Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE)
 Voids = tuple[str, ...]
@@ -40,7 +40,7 @@ def seed_voids(seed: object) -> Voids:
 
 def generator(seed: int | None) -> np.random.Generator:
     """Return the source of noise: one that nobody can repeat, unless there is a seed."""
-    return private_generator() if seed is None else seeded_generator_voids_privacy(int(seed))
+    return noise_generator(seed)
 
 
 def feature_scaler(norm: Any, bounds: Any, rows: NDArray[Any]) -> tuple[FeatureScaler, Voids]:

@@ -65,10 +65,10 @@ def with_curvature(
             epsilon=budgets.epsilon(model.delta),
             batches=FullBatch(),
             clip=ready.run.objective.gradient_bound,
-            average_smoothness=bound.smoothness,
+            curvature=bound,
         )
-        require_described(run.objective, ready.gradients.objective, bound.smoothness)
-        found = _kept(model._certified(run), budgets)
+        require_described(run.objective, ready.gradients.objective)
+        found = _kept(model._certified(run, (bound.about(run),)), budgets)
         return replace(ready, run=run, certificate=joined((*earlier, bound.release, found), voids))
 
     promise = joined((*earlier, *budgets.promises(model.adjacency)), voids)

@@ -18,7 +18,7 @@ from wane.learn.releases import Certified, entered
 from wane.learn.scaling import FeatureScaler
 from wane.learn.validated import validated
 from wane.learn.void import joined
-from wane.run import descend, release_grid, to_grid
+from wane.run import descend
 from wane.run.linear import LinearSums
 from wane.run.links import Link, MultiSquared, Squared
 
@@ -66,7 +66,7 @@ class PrivateMean(Certified, BaseEstimator):  # type: ignore[misc]
         certificate = joined((ready.certificate,), ready.voids)
         with entered(self.account, certificate):
             end = descend(run, ready.gradients, generator=generator(self.seed_voids_privacy))
-        self.mean_ = ready.scaler.in_columns(to_grid(end, release_grid(run)).ravel())
+        self.mean_ = ready.scaler.in_columns(end.ravel())
         self.run_ = run
         self.certificate_ = certificate
         return self
@@ -110,4 +110,5 @@ class PrivateMean(Certified, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.seed_voids_privacy is None
+        tags.input_tags.sparse = True
         return tags

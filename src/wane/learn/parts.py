@@ -1,17 +1,24 @@
 """Fit where rows are kept in parts: what is done to a part, and what is known of all of them.
 
 A part is read by a blank copy of the estimator, which holds neither seed nor start nor account of
-the one that is fitted.  Reading never raises for what rows hold: a refusal comes back as a value,
+the one that is fitted.  A part may be read again, from a file or by a graph that is computed anew;
+so every sum carries a mark of the rows it was made from, which is compared with what was found
+before the fit was planned.  One record in place of many would cost more than was certified.
+
+Reading never raises for what rows hold: a refusal comes back as a value,
 in words without any of theirs, so that nothing that runs the work elsewhere can log the rows.
 """
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wane.errors import InvalidDescription
 from wane.learn.base import KINDS, PrivateLinearModel, Task
@@ -19,9 +26,11 @@ from wane.learn.bounding import Bounding
 from wane.learn.refusals import FromData
 from wane.learn.scaling import FeatureScaler
 from wane.learn.validated import validated
+from wane.run.batching import Rows
 from wane.run.linear import LinearSums
 from wane.run.parts import Evaluate, PartedSums, reserve
 
+Array = NDArray[np.float64]
 STAYS = (
     "account",
     "checkpoint",
@@ -48,6 +57,53 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class Mark:
+    """What tells the rows of a part from others: how many they are, and a keyed hash of them."""
+
+    rows: int
+    digest: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A part's sums of bounded gradients, and the mark of its rows."""
+
+    sums: LinearSums
+    mark: Mark
+
+    def __sizeof__(self) -> int:
+        """With the records, as for the sums themselves."""
+        return object.__sizeof__(self) + self.sums.__sizeof__()
+
+    def __call__(self, parameters: Array, rows: Rows) -> MarkedSum:
+        """Return the sum over these rows, with the mark of all of them."""
+        return MarkedSum(self.sums(parameters, rows), self.mark)
+
+
+@dataclass(frozen=True)
+class MarkedSum:
+    """A sum of bounded gradients, and the mark of the rows that it was made from."""
+
+    total: Array
+    mark: Mark
+
+    def of(self, expected: Mark) -> Array:
+        """Return the sum if it is of the rows that the fit was planned for."""
+        require_same_rows(self.mark, expected)
+        return self.total
+
+
+def require_same_rows(found: Mark, expected: Mark) -> None:
+    """Refuse rows that are not those the fit was planned for."""
+    if found != expected:
+        raise InvalidDescription(
+            "data must not change during a fit, got other rows in some part; keep the collection "
+            "or the file as it is, and make a graph that gives the same rows whenever it is "
+            "computed."
+        )
+
+
+@dataclass(frozen=True)
 class Facts:
     """What is public about a part, or about all of them: sizes, names, and the loss.
 
@@ -56,12 +112,14 @@ class Facts:
         columns: number of features.
         names: of the features, if they have any.
         task: how targets are read, without targets.
+        marks: of the rows of each part, under the fit's own key.
     """
 
     sizes: tuple[int, ...]
     columns: int
     names: tuple[str, ...] | None
     task: Task
+    marks: tuple[Mark, ...]
 
     def alike(self, other: Facts) -> bool:
         """Whether two parts belong to the same table."""
@@ -79,6 +137,7 @@ class Reader:
 
     kind: type[PrivateLinearModel]
     arguments: dict[str, Any]
+    key: bytes = field(repr=False)
 
     @classmethod
     def of(cls, estimator: object) -> Reader:
@@ -88,7 +147,7 @@ class Reader:
                 f"estimator must be a private linear model, got {type(estimator).__name__}."
             )
         estimator._check_declared()
-        known = {field.name: getattr(estimator, field.name) for field in fields(estimator)}
+        known = {each.name: getattr(estimator, each.name) for each in fields(estimator)}
         for name, instead in WHOLE.items():
             if known[name] is not None:
                 raise InvalidDescription(
@@ -100,14 +159,15 @@ class Reader:
                     f"{name} must be declared for rows in parts, got FROM_DATA; no part shows what "
                     "all of them hold."
                 )
-        return cls(type(estimator), {k: v for k, v in known.items() if k not in STAYS})
+        arguments = {k: v for k, v in known.items() if k not in STAYS}
+        return cls(type(estimator), arguments, secrets.token_bytes(32))
 
     def facts(self, rows: Any, targets: Any) -> Facts | Refusal | None:
         """Return what is public about a part, or why it is refused; None if it has no rows."""
         return quietly(lambda: self._facts(rows, targets))
 
-    def sums(self, bounding: Bounding, rows: Any, targets: Any) -> LinearSums | Refusal:
-        """Return the part's sums of bounded gradients."""
+    def sums(self, bounding: Bounding, rows: Any, targets: Any) -> Marked | Refusal:
+        """Return the part's sums of bounded gradients, with the mark of its rows."""
         return quietly(lambda: self._sums(bounding, rows, targets))
 
     def _facts(self, rows: Any, targets: Any) -> Facts | None:
@@ -115,15 +175,25 @@ class Reader:
         if not len(rows) and not len(targets):
             return None
         X, y = validated(blank, rows, targets, dtype=KINDS, **blank._validation)
-        task = replace(blank._task(y), targets=np.empty(0))
+        task = blank._task(y)
+        mark = self._mark(X, task)
         names = getattr(blank, "feature_names_in_", None)
         named = None if names is None else tuple(names.tolist())
-        return Facts((len(X),), X.shape[1], named, task)
+        return Facts((len(X),), X.shape[1], named, replace(task, targets=np.empty(0)), (mark,))
 
-    def _sums(self, bounding: Bounding, rows: Any, targets: Any) -> LinearSums:
+    def _sums(self, bounding: Bounding, rows: Any, targets: Any) -> Marked:
         blank = self.kind(**self.arguments)
         X, y = validated(blank, rows, targets, dtype=KINDS, **blank._validation)
-        return bounding(X, blank._task(y).targets)
+        task = blank._task(y)
+        return Marked(bounding(X, task.targets), self._mark(X, task))
+
+    def _mark(self, rows: NDArray[Any], task: Task) -> Mark:
+        made = hashlib.blake2b(key=self.key, digest_size=32, person=b"wane-part")
+        for values in (rows, np.asarray(task.targets)):
+            kept = np.ascontiguousarray(values)
+            made.update(f"{kept.shape} {kept.dtype}\n".encode())
+            made.update(kept.data)
+        return Mark(len(rows), made.digest())
 
 
 def quietly(work: Callable[[], T]) -> T | Refusal:
@@ -157,7 +227,8 @@ def together(parts: Iterable[Facts]) -> Facts:
         raise InvalidDescription(
             "All parts must have the same columns and targets, got several kinds."
         )
-    return replace(filled[0], sizes=tuple(size for part in filled for size in part.sizes))
+    sizes = tuple(size for part in filled for size in part.sizes)
+    return replace(filled[0], sizes=sizes, marks=tuple(m for part in filled for m in part.marks))
 
 
 def fit_parts(

@@ -48,7 +48,7 @@ from wane.describe.batches import Batches
 from wane.describe.domains import Domain
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
-from wane.learn.curvature import averaged
+from wane.learn.curvature import CurvatureBound
 from wane.learn.plan_priors import prior_of
 from wane.run.links import Link
 
@@ -97,8 +97,8 @@ class Choices:
         step_size, steps, batches, cool_down, domain: as in `NoisyDescent`.
         clip: bound on one record's gradient.
         ridge: weight of `ridge/2 |x|^2`; 0 unless given, since stopping in time does its work.
-        average_smoothness: a released bound on the curvature of the average loss, for the gradient
-            bound `clip`; then every step uses all rows.
+        curvature: a released bound on the curvature of the average loss, for the gradient bound
+            `clip`; then every step uses all rows.
     """
 
     step_size: float | None = None
@@ -108,12 +108,12 @@ class Choices:
     ridge: float | None = None
     cool_down: int | None = None
     domain: Domain | None = None
-    average_smoothness: float | None = None
+    curvature: CurvatureBound | None = None
 
     def __post_init__(self) -> None:
         whole = isinstance(self.batches, FullBatch) and self.clip is not None
         free = self.domain is None or math.isinf(self.domain.diameter)
-        if self.average_smoothness is not None and not (whole and free):
+        if self.curvature is not None and not (whole and free):
             raise InvalidDescription(
                 "batches must be FullBatch(), clip be given and domain be unbounded to use the "
                 "curvature of the average, got others; it belongs to that clip, and a batch may "
@@ -123,9 +123,13 @@ class Choices:
 
 @dataclass(frozen=True)
 class Course:
-    """One way to run: an objective, a step size, a number of steps, and the modelled risk."""
+    """One way to run: an objective, a step size, a number of steps, and the modelled risk.
+
+    `smoothness` is what a step bends by: one record's curvature, or the average's if it is known.
+    """
 
     objective: Objective
+    smoothness: float | None
     step_size: float
     steps: int
     risk: float
@@ -133,7 +137,7 @@ class Course:
     @property
     def nonexpansive(self) -> bool:
         """No step moves two iterates further apart, so the last one is certified by itself."""
-        M = self.objective.smoothness
+        M = self.smoothness
         return M is not None and self.step_size * (M + 2.0 * self.objective.ridge) <= 2.0
 
 
@@ -149,7 +153,7 @@ def plan(
     strength = problem.records * mu / adjacency.sensitivity(1.0)
     course = min(_courses(problem, strength, fixed), key=lambda c: c.risk)
     run = _described(problem, course, adjacency, fixed)
-    return _calibrated(run, epsilon, delta)
+    return _calibrated(run, epsilon, delta, fixed.curvature)
 
 
 def _courses(problem: Problem, strength: float, fixed: Choices) -> Iterator[Course]:
@@ -160,15 +164,14 @@ def _courses(problem: Problem, strength: float, fixed: Choices) -> Iterator[Cour
     bounds = prior.bounds(R) if fixed.clip is None else (fixed.clip,)
     for bound in bounds:
         objective = problem.link.objective(R, bound, ridge)
-        if fixed.average_smoothness is not None:
-            objective = averaged(objective, fixed.average_smoothness)
+        M = _bends(objective, fixed.curvature)
         assert objective.gradient_bound is not None
         best_reach = prior.tolerance(objective.gradient_bound / R, strength) * strength
         time = best_reach / (R * objective.gradient_bound)
-        step_size, steps = _steps(objective, time, _most_steps(problem), fixed)
+        step_size, steps = _steps(M, ridge, time, _most_steps(problem), fixed)
         reached = step_size * steps / time
         yield Course(
-            objective, step_size, steps, (1.0 / reached + reached * reached / 2.0) / best_reach
+            objective, M, step_size, steps, (1.0 / reached + reached * reached / 2.0) / best_reach
         )
 
 
@@ -176,10 +179,19 @@ def _most_steps(problem: Problem) -> int:
     return MOST_CHEAP_STEPS if problem.weights <= CHEAP_WEIGHTS else MOST_STEPS
 
 
-def _steps(objective: Objective, time: float, most: int, fixed: Choices) -> tuple[float, int]:
-    """Return step size and number of steps that together take this time, if they may."""
+def _bends(objective: Objective, bound: CurvatureBound | None) -> float | None:
+    """How much a step bends at most: as one record does, or as their average is known to."""
     M = objective.smoothness
-    longest = math.inf if not M else 2.0 * BELOW / (M + 2.0 * objective.ridge)
+    if bound is None:
+        return M
+    return bound.smoothness if M is None else min(M, bound.smoothness)
+
+
+def _steps(
+    M: float | None, ridge: float, time: float, most: int, fixed: Choices
+) -> tuple[float, int]:
+    """Return step size and number of steps that together take this time, if they may."""
+    longest = math.inf if not M else 2.0 * BELOW / (M + 2.0 * ridge)
     if fixed.step_size is not None:
         step_size, fewest = check.real("step_size", fixed.step_size, above=0.0), 1
     else:
@@ -230,8 +242,14 @@ def _cool_down(run: NoisyDescent, course: Course, fixed: Choices) -> int:
     return run.steps_per_epoch - 1 if ordered else 0
 
 
-def _calibrated(run: NoisyDescent, epsilon: float, delta: float) -> NoisyDescent:
+def _calibrated(
+    run: NoisyDescent, epsilon: float, delta: float, bound: CurvatureBound | None = None
+) -> NoisyDescent:
     """A secret order is calibrated as if it were public: a formula instead of a search."""
+    if bound is not None:
+        return calibrate(
+            run, epsilon=epsilon, delta=delta, facts=lambda tried: (bound.about(tried),)
+        ).run
     if not isinstance(run.batches, ShuffledOnce):
         return calibrate(run, epsilon=epsilon, delta=delta).run
     in_order = replace(run, batches=Cyclic(run.batches.size))

@@ -6,10 +6,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from wane.certify import Certificate, JointCertificate, SideRelease, certify
-from wane.describe import Adjacency
+from wane.describe import Adjacency, Fact, check
+from wane.describe.facts import without_facts
 from wane.describe.fields import run_from_fields, run_to_fields
-from wane.errors import InvalidDescription
-from wane.guarantees import GaussianDP, Guarantee, WithFailure
+from wane.guarantees.fields import guarantee_from_fields, guarantee_to_fields
 from wane.learn.void import VoidCertificate, joined, parts_of
 
 
@@ -34,12 +34,12 @@ class Account(Protocol):
     def spend(
         self,
         certificate: Certificate | JointCertificate | VoidCertificate,
-        *,
-        run: str | None = None,
+        **more: Any,
     ) -> AbstractContextManager[object]:
         """Enter the release, or refuse it; leaving the context confirms it.
 
-        A run with a name is entered once, however often it is taken up again.
+        A `run` with a name is entered once, however often it is taken up again; a `sampler` says
+        what was sampled.
         """
         ...
 
@@ -47,13 +47,10 @@ class Account(Protocol):
 def entered(
     account: Account | None,
     certificate: Certificate | JointCertificate | VoidCertificate,
-    *,
-    run: str | None = None,
+    **more: Any,
 ) -> AbstractContextManager[object]:
-    """Return the context in which a release may happen; `run` names one that may be taken up."""
-    if account is None:
-        return nullcontext()
-    return account.spend(certificate) if run is None else account.spend(certificate, run=run)
+    """Return the context in which a release may happen; `more` is for `Account.spend`."""
+    return nullcontext() if account is None else account.spend(certificate, **more)
 
 
 def certificate_to_fields(
@@ -76,33 +73,27 @@ def certificate_from_fields(
 
 def _release_out(part: Certificate | SideRelease) -> dict[str, Any]:
     if isinstance(part, Certificate):
-        return {"run": run_to_fields(part.run)}
-    return {
+        facts = [fact.to_fields() for fact in part.facts]
+        made = {"run": run_to_fields(part.run)} | ({"facts": facts} if facts else {})
+        return made | _persons_out(part.rows_per_person)
+    return _persons_out(part.rows_per_person) | {
         "name": part.name,
-        "guarantee": _guarantee_out(part.guarantee),
+        "guarantee": guarantee_to_fields(part.guarantee),
         "source": part.source,
         "adjacency": part.adjacency.value,
     }
 
 
 def _release_in(part: dict[str, Any]) -> Certificate | SideRelease:
+    rows = check.whole("rows_per_person", part.get("rows_per_person", 1), least=1)
     if "run" in part:
-        return certify(run_from_fields(part["run"]))
-    guarantee = _guarantee_in(part["guarantee"])
-    return SideRelease(part["name"], guarantee, part["source"], Adjacency(part["adjacency"]))
+        facts = [Fact.from_fields(fact) for fact in part.get("facts", ())]
+        made = certify(run_from_fields(without_facts(part["run"])), facts=facts)
+        return made.for_persons(rows)
+    guarantee = guarantee_from_fields(part["guarantee"])
+    adjacency = check.member("adjacency", part["adjacency"], Adjacency)
+    return SideRelease(str(part["name"]), guarantee, str(part["source"]), adjacency, rows)
 
 
-def _guarantee_out(guarantee: Guarantee) -> dict[str, Any]:
-    if isinstance(guarantee, GaussianDP):
-        return {"mu": guarantee.mu}
-    if isinstance(guarantee, WithFailure):
-        return {"inner": _guarantee_out(guarantee.inner), "probability": guarantee.probability}
-    raise InvalidDescription(
-        f"guarantee must be Gaussian, perhaps with a failure, to be saved, got {guarantee!r:.60}."
-    )
-
-
-def _guarantee_in(given: dict[str, Any]) -> Guarantee:
-    if "mu" in given:
-        return GaussianDP(given["mu"])
-    return WithFailure(_guarantee_in(given["inner"]), given["probability"])
+def _persons_out(rows_per_person: int) -> dict[str, int]:
+    return {} if rows_per_person == 1 else {"rows_per_person": rows_per_person}

@@ -16,13 +16,35 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
+
+import numpy as np
 
 from wane.certify import Certificate, JointCertificate
 from wane.learn.releases import certificate_to_fields, entered
 from wane.learn.void import VoidCertificate
 from wane.run import Checkpoint
+
+NOT_SEALED = ("account", "checkpoint", "progress", "seed_voids_privacy", "tune_on", "warm_start")
+"""Arguments that do not say what is run; a start and what voids are sealed as they come out."""
+
+
+def public_settings(estimator: Any) -> dict[str, str]:
+    """Return every public argument of an estimator as text, and what kind of estimator it is."""
+    named = (field.name for field in fields(estimator) if field.name not in NOT_SEALED)
+    settings = {name: _as_text(getattr(estimator, name)) for name in named}
+    return settings | {"model": type(estimator).__name__}
+
+
+def _as_text(value: Any) -> str:
+    """The value in full; numpy would leave out the middle of a long array."""
+    if hasattr(value, "__array__"):
+        given = np.asarray(value)
+        return f"{given.dtype} {given.shape} {given.tolist()!r}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_as_text(each) for each in value)}]"
+    return repr(value)
 
 
 @contextmanager
@@ -34,7 +56,8 @@ def accounted(
 ) -> Iterator[Checkpoint | None]:
     """Yield the checkpoint to run with; leaving the context confirms the release.
 
-    `public` says what else must be the same when the run is taken up again.
+    `public` says what else must be the same when the run is taken up again: every public parameter
+    of the estimator and its loss, since the same noise in another model would show the difference.
     """
     if checkpoint is None:
         with entered(account, certificate):

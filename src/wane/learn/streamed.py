@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 from wane.errors import InvalidDescription
 from wane.learn.base import PrivateLinearModel
 from wane.learn.bounding import Bounding
-from wane.learn.parts import Facts, Reader, accepted, fit_parts, together
+from wane.learn.parts import (
+    Facts,
+    Mark,
+    Marked,
+    Reader,
+    accepted,
+    fit_parts,
+    require_same_rows,
+    together,
+)
 from wane.run.linear import LinearSums
 from wane.run.parts import Wanted
 from wane.tables import Schema, Table, parquet_parts, read_part_blocks
@@ -48,7 +57,7 @@ def fit_table(
         return read_part_blocks(groups[group], schema, dtype=dtype)
 
     def evaluator(bounding: Bounding) -> _Stream:
-        def sums(block: Table) -> LinearSums:
+        def sums(block: Table) -> Marked:
             return accepted(reader.sums(bounding, block.features, block.targets))
 
         return _Stream(blocks, places, sums)
@@ -60,11 +69,11 @@ def fit_table(
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a block is: its row group, and its place therein."""
+    """Where a block is: its row group, its place therein, and the mark of its rows."""
 
     group: int
     number: int
-    rows: int
+    mark: Mark
 
 
 def _examined(
@@ -77,7 +86,7 @@ def _examined(
             facts = accepted(reader.facts(block.features, block.targets))
             if facts is not None:
                 found.append(facts)
-                places.append(_Place(group, number, len(block.features)))
+                places.append(_Place(group, number, facts.marks[0]))
     return places, found
 
 
@@ -88,11 +97,11 @@ class _Stream:
         self,
         blocks: Callable[[int], Iterator[Table]],
         places: list[_Place],
-        sums: Callable[[Table], LinearSums],
+        sums: Callable[[Table], Marked],
     ) -> None:
         self._open, self._places, self._sums = blocks, places, sums
         self._blocks: Iterator[Table] = iter(())
-        self._next = _Place(-1, 0, 0)  # what the iterator of blocks yields next
+        self._next = (-1, 0)  # group and number of what the iterator of blocks yields next
         self._held: tuple[int, LinearSums] | None = None
 
     def __call__(self, parameters: Array, wanted: list[Wanted]) -> Iterator[Array]:
@@ -114,13 +123,16 @@ class _Stream:
         return self._held[1]
 
     def _read(self, place: _Place) -> LinearSums:
-        if self._next.group != place.group or self._next.number > place.number:
+        group, number = self._next
+        if group != place.group or number > place.number:
             self._blocks = self._open(place.group)
-            self._next = _Place(place.group, 0, 0)
+            number = 0
         block = next(self._blocks, None)
-        for _ in range(place.number - self._next.number):
+        for _ in range(place.number - number):
             block = next(self._blocks, None)
-        self._next = _Place(place.group, place.number + 1, 0)
-        if block is None or len(block.features) != place.rows:
-            raise InvalidDescription("data must not change during a fit, got other rows.")
-        return self._sums(block)
+        self._next = (place.group, place.number + 1)
+        if block is None:
+            raise InvalidDescription("data must not change during a fit, got fewer rows.")
+        made = self._sums(block)
+        require_same_rows(made.mark, place.mark)
+        return made.sums

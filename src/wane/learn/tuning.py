@@ -8,6 +8,9 @@ their noise comes from fixed seeds, since public rows need none: the choice can 
 
 from __future__ import annotations
 
+import hashlib
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,8 +19,9 @@ import numpy as np
 from sklearn.base import clone
 
 from wane.describe import check
-from wane.errors import InvalidDescription
+from wane.errors import InvalidDescription, PrivacyWarning
 from wane.guarantees import GaussianDP
+from wane.randomness import public_generator
 
 if TYPE_CHECKING:
     from wane.learn.base import PrivateLinearModel
@@ -33,7 +37,7 @@ ALONE = {
 """What a trial on public rows must not share with the fit on private ones."""
 SHARED = ("account", "checkpoint", "warm_start")
 """What a copy has in common with the estimator, where scikit-learn's clone would copy it too."""
-FIXED = ("epsilon", "delta", "adjacency", "seed_voids_privacy", *ALONE)
+FIXED = ("epsilon", "delta", "adjacency", "rows_per_person", "seed_voids_privacy", *ALONE)
 """What no candidate may change: the target is not a setting, nor is who counts it."""
 TIMES = (0.25, 0.5, 2.0, 4.0)
 """Without candidates of the user's own, these multiples of the planned time are tried."""
@@ -44,10 +48,35 @@ class PublicData:
     """Rows that anyone may see, and targets; to build one is to declare them public.
 
     They should resemble the private rows, and hold none of them.
+
+    Attributes:
+        X, y: rows of features, and targets.
+        name: what the certificate calls them, for instance the name of their file.
     """
 
     X: Any
     y: Any
+    name: str = "rows declared public"
+
+    @property
+    def sha256(self) -> str:
+        """The hash of rows and targets that certificates name; the rows are public, so is it."""
+        made = hashlib.sha256()
+        for part in (self.X, self.y):
+            values = np.ascontiguousarray(part)
+            made.update(repr((values.dtype.str, values.shape)).encode())
+            made.update(
+                values.astype(str).tobytes() if values.dtype.hasobject else values.tobytes()
+            )
+        return made.hexdigest()
+
+    @property
+    def statement(self) -> str:
+        """What a certificate says about settings that were tuned on these rows."""
+        return (
+            f"Settings were tuned on {self.name}, which whoever made the release declares public "
+            f"and to hold none of the private records ({len(self.X)} rows, SHA-256 {self.sha256})."
+        )
 
 
 def tuned(
@@ -74,7 +103,9 @@ def tuned(
     _refuse_other_targets(tried)
 
     def score(choice: Mapping[str, Any], seed: int) -> float:
-        model = _copy(trial, {**choice, "seed_voids_privacy": seed}).fit(X, y)
+        with warnings.catch_warnings():  # the fit that follows has its own
+            warnings.simplefilter("ignore", PrivacyWarning)
+            model = _copy(trial, {**choice, "seed_voids_privacy": seed}).fit(X, y)
         return float(model.score(X_test, y_test))
 
     scores = [np.mean([score(choice, seed) for seed in range(times)]) for choice in tried]
@@ -91,13 +122,37 @@ def require_public(tune_on: object) -> None:
         )
 
 
+def refuse_private(tune_on: PublicData, X: Any, y: Any) -> None:
+    """Refuse public rows that are the private ones, hold them all, or are taken from them.
+
+    A few coarse cells occur in any two tables, so that parts of a table are told from chance by
+    their rows being mostly distinct.
+    """
+    private, public = _counted(X, y), _counted(tune_on.X, tune_on.y)
+    same = private == public
+    apart = len(public) > 0.5 * public.total()
+    if same or (apart and (private <= public or public <= private)):
+        raise InvalidDescription(
+            "tune_on must hold none of the private records, got a table that is, contains or is "
+            "part of the private one; which settings do best on private rows is a release that no "
+            "certificate counts. Leave the plan as it is, or tune on rows that are public."
+        )
+
+
+def _counted(X: Any, y: Any) -> Counter[tuple[Any, ...]]:
+    """How often each row occurs together with its target."""
+    filled = X.toarray() if hasattr(X, "toarray") else X
+    rows, targets = np.asarray(filled).tolist(), np.asarray(y).tolist()
+    return Counter((*map(str, row), str(target)) for row, target in zip(rows, targets, strict=True))
+
+
 def _halves(data: PublicData) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     X, y = np.asarray(data.X), np.asarray(data.y)
     if len(X) != len(y) or len(X) < 4:
         raise InvalidDescription(
             f"tune_on must hold at least 4 rows and as many targets, got {len(X)} and {len(y)}."
         )
-    order = np.random.default_rng(0).permutation(len(X))
+    order = public_generator(0).permutation(len(X))
     fit, judge = order[::2], order[1::2]
     return (X[fit], y[fit]), (X[judge], y[judge])
 

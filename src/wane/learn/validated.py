@@ -6,10 +6,12 @@ leaves the floats.  Here a complaint keeps only the words that are known to name
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import validation
 
 from wane.errors import InvalidDescription
@@ -32,11 +34,17 @@ _HARMLESS = re.compile(
     r"|Feature names are only supported if all input features have string names(?s:.*)"
     r"|The feature names should match those that were passed during fit(?s:.*)"
 )
+MOST_CELLS = 2**29
+"""Of a sparse table that is filled up: 4 GiB in double precision."""
 _RESHAPE = ". Reshape your data: one row for each record, one column for each feature."
 
 
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
-    """Return what `sklearn.utils.validation.validate_data` does, or refuse without a quotation."""
+    """Return what `sklearn.utils.validation.validate_data` does, or refuse without a quotation.
+
+    Sparse rows are filled up with their zeros first.
+    """
+    X = _filled_up(X)
     try:
         with np.errstate(all="ignore"):
             made = validation.validate_data(estimator, X, y, **options)
@@ -47,6 +55,19 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) 
         complaint = _cleaned(error)
     # out here, so that the first error, which may quote a cell, is not even kept as a context
     raise complaint
+
+
+def _filled_up(X: Any) -> Any:
+    """Sparse rows as an array; their shape, which is public, decides whether that is refused."""
+    if not sparse.issparse(X):
+        return X
+    cells = math.prod(X.shape)
+    if cells > MOST_CELLS:
+        raise InvalidDescription(
+            f"X must have at most {MOST_CELLS} cells, zeros included, if sparse, got {cells}; "
+            "fit parts of it (wane.extra.dask), or reduce its columns."
+        )
+    return X.toarray()
 
 
 def _cleaned(error: Exception) -> Exception:

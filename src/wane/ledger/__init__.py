@@ -1,5 +1,5 @@
 """A ledger of releases: what was spent on each data set, kept through crashes and crowds."""
 
-from wane.ledger.book import Account, Budget, BudgetExceeded, Entry, Ledger
+from wane.ledger.book import Account, Budget, BudgetExceeded, Entry, HeldAccount, Ledger
 
-__all__ = ["Account", "Budget", "BudgetExceeded", "Entry", "Ledger"]
+__all__ = ["Account", "Budget", "BudgetExceeded", "Entry", "HeldAccount", "Ledger"]

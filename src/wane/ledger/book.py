@@ -1,27 +1,36 @@
 """Spend before you release: an account per data set, its budget, and the total so far.
 
 A release is written down before its noise is drawn and confirmed after it is out.  A process that
-dies in between has spent: its row stays, without a confirmation.
+dies in between has spent: its row stays, without a confirmation.  Nothing is certified while the
+file is locked: the total is computed from what was read, and a row is added only if nobody added
+another in the meantime.
 """
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from wane.certify import Certificate, JointCertificate, SideRelease
 from wane.describe import Adjacency, check
 from wane.errors import InvalidDescription, WaneError
-from wane.learn.releases import certificate_from_fields, certificate_to_fields
-from wane.learn.void import VoidCertificate, parts_of
-from wane.ledger.storage import Rows
+from wane.guarantees import Guarantee
+from wane.learn.void import VoidCertificate
+from wane.ledger import stored
+from wane.ledger.names import near_words, normal_name, printable, same_name
+from wane.ledger.storage import Row, Rows
 from wane.numerics.display import round_up_to
+from wane.report import EarlierReleases, Sampler
 
 Certified = Certificate | JointCertificate | VoidCertificate
+TRIES = 4
+"""So often a row is tried while others write; then the file is kept locked for the computation."""
 
 
 class BudgetExceeded(WaneError):
@@ -38,7 +47,10 @@ class Budget:
 
     def __post_init__(self) -> None:
         check.real("epsilon", self.epsilon, above=0.0)
-        check.real("delta", self.delta, above=0.0, most=1.0)
+        if not check.real("delta", self.delta, above=0.0) < 1.0:
+            raise InvalidDescription(
+                f"delta must be below 1, got {self.delta:g}; at delta 1 a budget limits nothing."
+            )
         check.kind("adjacency", self.adjacency, (Adjacency,))
 
 
@@ -48,34 +60,67 @@ class Entry:
 
     number: int
     dataset: str
-    certificate: Certified
-    spent_at: str
+    content: dict[str, Any]
     confirmed: bool
+
+    @property
+    def spent_at(self) -> str:
+        """When it was written down."""
+        return str(self.content["at"])
+
+    @cached_property
+    def certificate(self) -> Certified:
+        """Its certificate, computed again."""
+        return stored.certificate_in(self.content)
 
 
 class Ledger:
-    """The accounts in one file; any number of processes may use it at once."""
+    """The accounts in one file; any number of processes may use it at once.
 
-    def __init__(self, path: str | Path) -> None:
-        self._rows = Rows(path)
+    The file must exist, unless it is to be a `new` one: a name that was mistyped must not begin
+    another ledger.
+    """
+
+    def __init__(self, path: str | Path, *, new: bool = False) -> None:
+        self._rows = Rows(path, new=new)
 
     @property
     def path(self) -> Path:
         """Where the ledger is kept."""
         return self._rows.path
 
-    def account(self, dataset: str) -> Account:
-        """Return the account of a data set; it need not have been used before."""
-        if not isinstance(dataset, str) or not dataset.strip() or len(dataset) > 200:
+    def account(self, dataset: str, *, new: bool = False) -> Account:
+        """Return the account of a data set that the ledger knows, or begin a `new` one."""
+        name = normal_name(dataset)
+        known = self.datasets()
+        match = next((one for one in known if same_name(one) == name), None)
+        if new and match is None:
+            with self._rows.locked() as connection:
+                self._rows.append(connection, "dataset", name, {"at": _now()})
+            return Account(self, name)
+        if new:
             raise InvalidDescription(
-                f"dataset must be a name of 1 to 200 characters, got {dataset!r:.60}."
+                f"dataset {printable(name)!r} must not be in the ledger yet to be a new one; leave "
+                "out --new."
             )
-        return Account(self, dataset)
+        if match is None:
+            raise InvalidDescription(
+                f"dataset must be one that the ledger knows, got {printable(name)!r}"
+                f"{near_words(name, known)}; say --new, or `wane ledger add`, to begin an account."
+            )
+        return Account(self, match)
 
     def datasets(self) -> tuple[str, ...]:
         """Return the names of all accounts, in order of first use."""
-        with self._rows.locked() as connection:
-            return tuple(dict.fromkeys(row[2] for row in self._rows.read(connection)))
+        return tuple(dict.fromkeys(row.dataset for row in self._read()))
+
+    def knows(self, head: str) -> bool:
+        """Return whether some row has this hash, as the document of a release names it."""
+        return any(row.hash == head for row in self._read())
+
+    def _read(self) -> list[Row]:
+        with self._rows.reading() as connection:
+            return self._rows.read(connection)
 
 
 @dataclass(frozen=True)
@@ -87,115 +132,227 @@ class Account:
 
     def set_budget(self, budget: Budget) -> None:
         """Fix the budget from now on; one below what is already spent is refused."""
-        rows = self.ledger._rows
-        with rows.locked() as connection:
-            spent = self._spent(rows.read(connection))
-            _refuse_beyond(spent, budget, self.dataset)
-            fields = {
-                "epsilon": budget.epsilon,
-                "delta": budget.delta,
-                "adjacency": budget.adjacency.value,
-            }
-            rows.append(connection, "budget", self.dataset, fields)
+        fields = {
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "adjacency": budget.adjacency.value,
+        }
+
+        def allowed(found: list[Row]) -> None:
+            _refuse_beyond(self._spent(found), budget, self.dataset)
+
+        self._append("budget", fields, allowed)
 
     @contextmanager
-    def spend(self, certificate: Certified, *, run: str | None = None) -> Iterator[int]:
+    def spend(
+        self,
+        certificate: Certified | Guarantee,
+        *,
+        run: str | None = None,
+        sampler: Sampler | None = None,
+        name: str | None = None,
+        purpose: str | None = None,
+        adjacency: Adjacency | None = None,
+    ) -> Iterator[int]:
         """Write a release down, let it happen, and confirm it.
 
         Whatever goes wrong inside, the release counts as spent: noise may have been drawn.  A `run`
         with a name, which whoever takes it up again must know, is written down once; it must then
         have the same certificate and draw the same noise, and is refused once it is confirmed.
+        A bare guarantee, as of a mechanism, is spent with a public `name`, a `purpose` and its
+        `adjacency`.
         """
+        if isinstance(certificate, Guarantee):
+            certificate = _named(certificate, name, purpose, adjacency)
+        number = self.enter(certificate, run=run, sampler=sampler)
+        yield number
+        self.confirm(number)
+
+    def enter(
+        self, certificate: Certified, *, run: str | None = None, sampler: Sampler | None = None
+    ) -> int:
+        """Write a release down, or find the row of the run that is taken up again; its number."""
         if isinstance(certificate, VoidCertificate):
             raise InvalidDescription(
                 "certificate must claim something to be entered, got a void one: "
                 + " ".join(certificate.reasons)
             )
-        rows = self.ledger._rows
-        with rows.locked() as connection:
-            found = rows.read(connection)
-            content: dict[str, Any] = {"certificate": certificate_to_fields(certificate)}
-            number = None if run is None else self._taken_up(found, content, run)
-            if number is None:
-                budget = self._budget(found)
-                if budget is not None:
-                    together = (*self._spent(found), *parts_of(certificate))
-                    _refuse_beyond(together, budget, self.dataset)
-                content |= {"at": _now()} | ({} if run is None else {"run": run})
-                number = rows.append(connection, "release", self.dataset, content)
-        yield number
-        with rows.locked() as connection:
-            if run is not None:  # another process may have ended it meanwhile
-                self._taken_up(rows.read(connection), content, run)
-            rows.append(connection, "confirmation", self.dataset, {"release": number})
+        content: dict[str, Any] = {"certificate": stored.stored(certificate, sampler)}
+        if run is not None:
+            number = self._taken_up(self.ledger._read(), content, run)
+            if number is not None:
+                return number
+            content["run"] = run
+        content["at"] = _now()
+        return self._append("release", content, lambda found: self._allow(found, content))
+
+    def confirm(self, number: int) -> None:
+        """Write down that a release is out."""
+
+        def open_still(found: list[Row]) -> None:  # another process may have ended it meanwhile
+            if number in _confirmed(found):
+                raise InvalidDescription(
+                    f"release {number} must not be confirmed twice, got one that is out already."
+                )
+
+        self._append("confirmation", {"release": number}, open_still)
 
     @property
     def budget(self) -> Budget | None:
         """The budget in force, or None."""
-        with self.ledger._rows.locked() as connection:
-            return self._budget(self.ledger._rows.read(connection))
+        return self._budget(self.ledger._read())
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """Every release, in order."""
-        with self.ledger._rows.locked() as connection:
-            found = self.ledger._rows.read(connection)
-        confirmed = {row[3]["release"] for row in found if row[1] == "confirmation"}
+        found = self.ledger._read()
+        confirmed = _confirmed(found)
         return tuple(
-            Entry(
-                number,
-                dataset,
-                certificate_from_fields(content["certificate"]),
-                content["at"],
-                number in confirmed,
-            )
-            for number, kind, dataset, content in found
-            if kind == "release" and dataset == self.dataset
+            Entry(row.number, row.dataset, row.content, row.number in confirmed)
+            for row in self._releases(found)
         )
 
     @property
     def total(self) -> JointCertificate | None:
         """All releases together, confirmed or not; None if there are none."""
-        with self.ledger._rows.locked() as connection:
-            parts = self._spent(self.ledger._rows.read(connection))
+        parts = self._spent(self.ledger._read())
         return JointCertificate(parts) if parts else None
 
-    def _taken_up(self, found: list[Any], content: dict[str, Any], run: str) -> int | None:
+    def so_far(self, delta: float) -> EarlierReleases:
+        """Return what a document says of all releases that are written down, the last included."""
+        found = self.ledger._read()
+        parts = self._spent(found)
+        return EarlierReleases(
+            dataset=self.dataset,
+            releases=len(self._releases(found)),
+            epsilon=JointCertificate(parts).epsilon(delta) if parts else 0.0,
+            delta=delta,
+            head=found[-1].hash,
+        )
+
+    def _append(self, kind: str, content: dict[str, Any], allowed: Any) -> int:
+        """Write a row once `allowed` has seen all rows before it and refused nothing."""
+        rows = self.ledger._rows
+        for _ in range(TRIES):
+            found = self.ledger._read()
+            allowed(found)
+            with rows.locked() as connection:
+                if _last(rows.read(connection)) == _last(found):
+                    return rows.append(connection, kind, self.dataset, content)
+        with rows.locked() as connection:
+            return self._append_locked(connection, kind, content, allowed)
+
+    def _append_locked(
+        self, connection: sqlite3.Connection, kind: str, content: dict[str, Any], allowed: Any
+    ) -> int:
+        rows = self.ledger._rows
+        allowed(rows.read(connection))
+        return rows.append(connection, kind, self.dataset, content)
+
+    def _allow(self, found: list[Row], content: dict[str, Any]) -> None:
+        """Refuse a release of another unit than those before, or one beyond the budget."""
+        for row in self._releases(found):
+            _same_unit(row.content, content, self.dataset)
+        run = content.get("run")
+        if run is not None and self._taken_up(found, content, run) is not None:
+            raise InvalidDescription("run must be taken up by one process at a time, got two.")
+        budget = self._budget(found)
+        if budget is not None:
+            together = (*self._spent(found), *stored.spent_in(content))
+            _refuse_beyond(together, budget, self.dataset)
+
+    def _taken_up(self, found: list[Row], content: dict[str, Any], run: str) -> int | None:
         """The row of a run with this name, which no release has confirmed; None if there is none.
 
         A confirmed one is refused: its row speaks of one release, and that is out.
         """
-        rows = [row for row in found if row[1] == "release" and row[2] == self.dataset]
-        mine = [row for row in rows if row[3].get("run") == run]
+        mine = [row for row in self._releases(found) if row.content.get("run") == run]
         if not mine:
             return None
-        number: int = mine[0][0]
-        if mine[0][3]["certificate"] != content["certificate"]:
+        number = mine[0].number
+        if not stored.same_run(mine[0].content, content):
             raise InvalidDescription(
                 f"certificate must be that of release {number}, which the run began as, got "
                 "another; begin a new run."
             )
-        if any(row[1] == "confirmation" and row[3]["release"] == number for row in found):
+        if number in _confirmed(found):
             raise InvalidDescription(
                 f"run must not have been released before, got that of release {number}, which is "
                 "confirmed; delete its checkpoint to begin a new run."
             )
         return number
 
-    def _spent(self, found: list[Any]) -> tuple[Certificate | SideRelease, ...]:
-        return tuple(
-            part
-            for _, kind, dataset, content in found
-            if kind == "release" and dataset == self.dataset
-            for part in parts_of(certificate_from_fields(content["certificate"]))
-        )
+    def _releases(self, found: list[Row]) -> list[Row]:
+        return [row for row in found if row.kind == "release" and row.dataset == self.dataset]
 
-    def _budget(self, found: list[Any]) -> Budget | None:
-        mine = [row[3] for row in found if row[1] == "budget" and row[2] == self.dataset]
+    def _spent(self, found: list[Row]) -> tuple[Certificate | SideRelease, ...]:
+        return tuple(p for row in self._releases(found) for p in stored.spent_in(row.content))
+
+    def _budget(self, found: list[Row]) -> Budget | None:
+        mine = [
+            row.content for row in found if row.kind == "budget" and row.dataset == self.dataset
+        ]
         if not mine:
             return None
         last = mine[-1]
-        return Budget(last["epsilon"], last["delta"], Adjacency(last["adjacency"]))
+        try:
+            return Budget(last["epsilon"], last["delta"], Adjacency(last["adjacency"]))
+        except InvalidDescription:  # wane 0.1 took a budget at delta 1, which limits nothing
+            return None
+
+
+class HeldAccount:
+    """An account whose releases are confirmed together, once they are where they belong."""
+
+    def __init__(self, account: Account) -> None:
+        self.account = account
+        self._open: list[int] = []
+
+    @contextmanager
+    def spend(self, certificate: Certified, **more: Any) -> Iterator[int]:
+        """Write a release down before it happens; it is not confirmed when it has happened."""
+        number = self.account.enter(certificate, **more)
+        self._open.append(number)
+        yield number
+
+    def confirm(self) -> None:
+        """Write down that all of them are out."""
+        while self._open:
+            self.account.confirm(self._open.pop(0))
+
+
+def _named(
+    guarantee: Guarantee, name: str | None, purpose: str | None, adjacency: Adjacency | None
+) -> JointCertificate:
+    """A bare guarantee as a release that a ledger can name."""
+    if adjacency is None:
+        raise InvalidDescription(
+            "adjacency must be given to spend a guarantee, got None; a guarantee knows no data."
+        )
+    what, why = normal_name(name, "name"), normal_name(purpose, "purpose")
+    return JointCertificate((SideRelease(what, guarantee, why, adjacency),))
+
+
+def _confirmed(found: list[Row]) -> set[int]:
+    return {row.content["release"] for row in found if row.kind == "confirmation"}
+
+
+def _last(found: list[Row]) -> str:
+    return found[-1].hash if found else ""
+
+
+def _same_unit(before: dict[str, Any], now: dict[str, Any], dataset: str) -> None:
+    """Releases add up only if they protect the same thing."""
+    pairs = (
+        ("adjacency", stored.adjacency_in(before), stored.adjacency_in(now)),
+        ("rows_per_person", stored.rows_per_person_in(before), stored.rows_per_person_in(now)),
+    )
+    for name, was, is_now in pairs:
+        if was != is_now:
+            raise InvalidDescription(
+                f"{name} must be {was}, which earlier releases on {printable(dataset)!r} have, got "
+                f"{is_now}; guarantees of two kinds do not add up. Certify the release under it."
+            )
 
 
 def _refuse_beyond(
@@ -212,7 +369,7 @@ def _refuse_beyond(
     epsilon = joint.epsilon(budget.delta)
     if not epsilon <= budget.epsilon:
         raise BudgetExceeded(
-            f"dataset {dataset!r} has a budget of epsilon {budget.epsilon:g} at delta "
+            f"dataset {printable(dataset)!r} has a budget of epsilon {budget.epsilon:g} at delta "
             f"{budget.delta:g}; with this it would be {round_up_to(epsilon)}. Nothing was spent."
         )
 

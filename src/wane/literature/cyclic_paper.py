@@ -10,10 +10,34 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from wane.audit.counterexamples import printed_fade, printed_lipschitz, printed_renyi
 from wane.literature.modulus_paper import Printed, Standing
 
 _printed = partial(Printed, key="kong2024cyclic")
+
+
+def printed_lipschitz(step_size: float, weak_convexity: float, smoothness: float) -> float:
+    """The printed Lipschitz constant of a clipped step, equation (12); false as a bound."""
+    m, big = weak_convexity, smoothness
+    return math.sqrt(1.0 + 2.0 * step_size * m * (1.0 + m / (big + m)))
+
+
+def printed_fade(lipschitz: float, remaining: int) -> float:
+    """The printed share of a shift that survives the remaining steps."""
+    if remaining == 0:
+        return 0.0
+    if lipschitz == 1.0:
+        return 1.0 / remaining
+    square = 1.0 / (lipschitz * lipschitz)
+    return (1.0 - square) / (1.0 - square**remaining)
+
+
+def printed_renyi(
+    order: float, shift: float, lipschitz: float, steps: int, steps_per_epoch: int
+) -> float:
+    """The printed Renyi bound (21) for a run with step_size*C/(b*sigma) equal to the shift."""
+    epochs, rest = divmod(steps, steps_per_epoch)
+    share = printed_fade(lipschitz, rest) + epochs * printed_fade(lipschitz, steps_per_epoch)
+    return 4.0 * order * shift**2 * share
 
 
 def _lipschitz(*, lam: float, m: float, M: float) -> float:
@@ -54,6 +78,7 @@ lipschitz = _printed(
     Standing.FALSE,
     "clipping by norm is no gradient map: 1.0644 against 1 for a convex quadratic",
     _lipschitz,
+    within=lambda lam, m, M: M >= 0.0 and m >= 0.0 and 0.0 < lam * 2.0 * (M + m) <= 1.0,
 )
 many_epochs = _printed(
     "Theorem 4.5",
@@ -62,6 +87,7 @@ many_epochs = _printed(
     Standing.FALSE,
     "ignores where the record is used, and what clipping does: up to ell/2 times too small",
     _many_epochs,
+    within=lambda alpha, s, L, T, ell: alpha > 1.0 and L >= 1.0 and T >= ell >= 1,
 )
 by_position = _printed(
     "Proposition A.4",
@@ -70,6 +96,9 @@ by_position = _printed(
     Standing.FALSE,
     "off by one twice: zero one step after the use",
     _position,
+    within=lambda alpha, s, L, T, first, ell: (
+        alpha > 1.0 and L >= 1.0 and 1 <= first < T and ell >= 1
+    ),
 )
 without_curvature = _printed(
     "Theorem 4.3",
@@ -102,6 +131,7 @@ curvature = _printed(
     Standing.FALSE,
     "lacks a square: m^2 belongs in the place of 1",
     _curvature,
+    within=lambda m, M: m >= 0.0 and M + m > 0.0,
 )
 
 BOUNDS: tuple[Printed, ...] = tuple(v for v in list(vars().values()) if isinstance(v, Printed))

@@ -145,6 +145,7 @@ any_split = _printed(
     "false for gamma > 1: in the setting of Figure 2 with gamma = 2 and K = 5 it gives 2.2117e-5 "
     "for an exact divergence of 3.9967e-5 (per order).  True for gamma in (0, 1]",
     _split,
+    within=lambda alpha, Sg, n, sigma, eta, K, c, gamma=0.5: gamma > 0.0,
 )
 frozen_order = _printed(
     "one step from a divergence R",
@@ -194,6 +195,7 @@ excess_risk = _printed(
     Standing.LOOSE,
     "at least three times the exact value in dimension one",
     _risk,
+    within=lambda L, lam, beta, d, sigma2, eta, K: 2.0 * beta**2 * eta <= lam * (1.0 + 1e-12),
 )
 design = _printed(
     "step size, sigma^2, steps and risk",
@@ -210,6 +212,7 @@ design_with_delta = _printed(
     Standing.UNPROVED,
     "as Theorem 4; two to six times the noise variance that is needed",
     _design_with_delta,
+    within=lambda eps, delta, L, lam, beta, d, n: eps <= -2.0 * math.log(delta),
 )
 signed_contraction = _printed(
     "Gaussian form with c = 1 - eta lam",

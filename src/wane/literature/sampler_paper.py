@@ -132,6 +132,7 @@ unconditioning = _printed(
     "the last factor must be theta/(theta - 1 - gamma): for P(Y >= y) = y^-s, s = 2/1.9, beta = "
     "1/0.9, gamma = 0.9, theta = 2 the mean is 20 against 2.760",
     _unconditioned,
+    within=lambda beta, gamma, theta: gamma < 1.0 and theta > 1.0 + gamma,
 )
 simple_unconditioning = _printed(
     "moments without conditioning, simplified",
@@ -149,6 +150,7 @@ movement = _printed(
     "the step for the continuous process is false pathwise: f = x^2/2, eta = 1 and noise 0, -1, +1 "
     "give |x| = 1.337 > 1; a Bessel comparison mends it",
     _radius,
+    within=lambda d, L, eta, T, delta, c: eta <= 2.0 / (L + 1.0),
 )
 overdamped_step = _printed(
     "overdamped step size",
@@ -265,6 +267,7 @@ lipschitz_movement = _printed(
     Standing.LOOSE,
     "the gradient moves by eta B, not 2 eta B",
     _lipschitz_radius,
+    within=lambda d, B, eta, T, delta, c: eta <= 1.0,
 )
 velocity = _printed(
     "largest velocity",
@@ -274,6 +277,7 @@ velocity = _printed(
     "needs f >= 0; its two claims add up to twice what is claimed, the Ito term is gamma mu d, and "
     "the increments lack sqrt(2 gamma mu); an exponential supermartingale mends all",
     _velocity,
+    within=lambda d, gamma, mu, tau, delta, c: gamma >= 2.0,
 )
 three_links = _printed(
     "closeness of three links",

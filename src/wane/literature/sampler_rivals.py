@@ -38,6 +38,7 @@ averaged_entropy = Printed(
     "for a mixture of iterates, not for the last one; recalled, not checked here",
     _averaged,
     "durmus2019convex",
+    within=lambda d, m, L, eta, n0, n, W0sq: eta * L <= 1.0 + 1e-12,
 )
 
 BOUNDS: tuple[Printed, ...] = (gibbs_epsilon, averaged_entropy)

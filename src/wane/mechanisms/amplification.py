@@ -51,7 +51,7 @@ def by_doeblin(coefficient: float, epsilon: float, delta: float) -> ApproximateD
     # (1-g) (1 - e^-eps), which does not cancel.
     ratio = math.exp(after - before.epsilon)
     lost = (1.0 - g) * -math.expm1(-before.epsilon)
-    return ApproximateDP(after, min(1.0, _up(g * (lost + ratio * before.delta))))
+    return ApproximateDP(after, min(1.0, product_up(g, lost + product_up(ratio, before.delta))))
 
 
 def by_ultra_mixing(coefficient: float, epsilon: float, delta: float) -> ApproximateDP:
@@ -72,7 +72,11 @@ def renyi_by_dobrushin(coefficient: float, order: float, divergence: float) -> f
     """
     order = check.real("order", order, above=1.0)
     divergence = check.real("divergence", divergence, least=0.0)
-    return _up(log_mixture(_share(coefficient), (order - 1.0) * divergence) / (order - 1.0))
+    share = _share(coefficient)
+    if share == 0.0 or divergence == 0.0:
+        return 0.0
+    exponent = max((order - 1.0) * divergence, SMALLEST_POSITIVE)
+    return _up(max(log_mixture(share, exponent) / (order - 1.0), SMALLEST_POSITIVE))
 
 
 def worst_profile(at: float, epsilon: float, delta: float) -> float:
@@ -116,7 +120,8 @@ def bounded_gaussian(
     if total == 0.0 or diameter == 0.0:
         return 0.0
     shifted = math.log(threshold(at, total)) * (1.0 - SLACK)
-    return exact(total, gaussian_delta(shifted, inflate(diameter / noise_std, SLACK)))
+    mu = inflate(max(diameter / noise_std, SMALLEST_POSITIVE), SLACK)
+    return exact(total, gaussian_delta(shifted, mu))
 
 
 def chained(first: float, second_at_threshold: float) -> float:

@@ -23,9 +23,9 @@ from wane.guarantees import GaussianDP
 from wane.mechanisms.diffusions import GaussianDiffusion
 from wane.mechanisms.hierarchy import CoalitionCertificate, Reading, distinct, level_of
 from wane.mechanisms.pairs import UNIT
-from wane.mechanisms.randomness import generator
-from wane.mechanisms.statistics import Outside, checked_statistic
+from wane.mechanisms.statistics import Outside
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
+from wane.randomness import noise_generator
 
 Array = NDArray[np.float64]
 
@@ -87,7 +87,7 @@ class BranchedRelease:
         # Each position on the way adds about eight roundings; decays add their exponent's.
         reach = max(-math.log(max(self._decay(name), SMALLEST_POSITIVE)) for name in names)
         slack = (16.0 * (len(self.branches) + 2) + 4.0 * reach) * UNIT
-        raised = inflate(max(self.mechanism.sensitivity * signal, SMALLEST_POSITIVE), slack)
+        raised = inflate(max(self.mechanism.charged_sensitivity * signal, SMALLEST_POSITIVE), slack)
         ancestor = self.common_ancestor(names)
         start = "the statistic" if ancestor is None else f"position {ancestor!r}"
         because = f"independent looks at {start} add up, positions further down the same way do not"
@@ -114,15 +114,14 @@ class BranchedRelease:
         statistic: Any,
         *,
         outside: Outside = Outside.REFUSE,
-        insecure_rng: np.random.Generator | None = None,
+        seed_voids_privacy: int | None = None,
     ) -> PublishedTree:
         """Draw the whole tree."""
-        process, rng = self.mechanism, generator(insecure_rng)
-        start = checked_statistic(statistic, process.norm_bound, process.dimension, outside)
-        points: dict[str | None, Array] = {None: start}
+        process, rng = self.mechanism, noise_generator(seed_voids_privacy)
+        points: dict[str | None, Array] = {None: process.checked(statistic, outside)}
         for name, (parent, duration) in self.branches.items():
             points[name] = process.step(points[parent], duration, rng)
-        drawn = {name: points[name] for name in self.branches}
+        drawn = {name: process.rounded(points[name], time) for name, time in self.times.items()}
         return PublishedTree(self, drawn)
 
     def descendants(self, position: str) -> tuple[str, ...]:

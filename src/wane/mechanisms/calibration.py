@@ -13,6 +13,7 @@ from wane.mechanisms.diffusions import (
     GaussianDiffusion,
     OrnsteinUhlenbeckMechanism,
 )
+from wane.mechanisms.statistics import rounding_charge
 from wane.numerics.rounding import inflate, round_down
 
 _NUDGES = 200
@@ -114,7 +115,7 @@ def calibrated_ornstein_uhlenbeck(
     norm_bound = check.real("norm_bound", norm_bound, above=0.0)
     time = check.real("time", time, above=0.0)
     dimension = check.whole("dimension", dimension, least=1)
-    std = sensitivity / mu
+    std = (sensitivity + rounding_charge(sensitivity, norm_bound)) / mu
     exponent = _best_exponent(std, norm_bound, dimension)
     reversion = exponent / time
     spread = std * math.sqrt(reversion / math.expm1(2.0 * exponent))

@@ -23,6 +23,9 @@ Array = NDArray[np.float64]
 
 _RAISED = 1e-13
 
+SUM_TOLERANCE = 1e-12
+"""How far the sum of given probabilities may be from one."""
+
 
 def iterated_gaussian(sensitivity: float, first_std: float, second_std: float) -> GaussianDP:
     """Noise added twice is noise of the summed variance.
@@ -46,7 +49,7 @@ def lipschitz_gaussian(
     if slope == 0.0 or distance == 0.0:
         return GaussianDP(0.0)
     total = math.hypot(first, second / slope)
-    return GaussianDP(_raised(distance / total) if total > 0.0 else math.inf)
+    return GaussianDP(_positive(distance / total) if total > 0.0 else math.inf)
 
 
 def noisy_chain(distance: float, steps: Iterable[tuple[float, float]]) -> GaussianDP:
@@ -76,7 +79,7 @@ def noisy_chain(distance: float, steps: Iterable[tuple[float, float]]) -> Gaussi
     doubt = 1e-15 * (len(log_terms) + abs(log_product) + abs(log_total) + 4.0)
     log_mu = math.log(apart) - 0.5 * log_total + doubt
     mu = math.inf if log_mu > 709.0 else math.exp(log_mu)
-    return GaussianDP(_raised(max(mu, SMALLEST_POSITIVE)))
+    return GaussianDP(_positive(mu))
 
 
 def constant_chain(
@@ -114,7 +117,7 @@ def per_index_sgd(
     if gap == 0.0 or (slope == 0.0 and after > 0):
         return GaussianDP(0.0)
     if after == 0:
-        return GaussianDP(_raised(gap / std))
+        return GaussianDP(_positive(gap / std))
     return _scaled(gap / std, 2.0 * math.log(slope), after, after + 1)
 
 
@@ -176,13 +179,16 @@ def coupled_renyi(
             + max over x with second(x) > 0 of R(law of K given between = x || K(x)).
     Infinite unless the law in between is carried by `second`.
     """
-    named = {"first": first, "second": second, "coupling": coupling, "kernel": kernel}
-    p, q, joint, rows = (_probabilities(name, values) for name, values in named.items())
+    p, q = _probabilities("first", first), _probabilities("second", second)
+    joint = _probabilities("coupling", coupling)
+    rows = _probabilities("kernel", kernel, each_row=True)
     if p.shape != q.shape or joint.shape != (q.size, p.size) or rows.shape[:1] != p.shape:
         raise InvalidDescription("first, second, coupling and kernel must have matching shapes.")
     between = joint.sum(axis=1)
-    if not np.allclose(joint.sum(axis=0), p, rtol=0.0, atol=1e-9):
-        raise InvalidDescription("coupling must have columns that sum to `first` within 1e-9.")
+    if not np.allclose(joint.sum(axis=0), p, rtol=0.0, atol=SUM_TOLERANCE):
+        raise InvalidDescription(
+            f"coupling must have columns that sum to `first` within {SUM_TOLERANCE:g}."
+        )
     if np.any((between > 0.0) & (q <= 0.0)):
         return math.inf
     places = np.flatnonzero(between > 0.0)
@@ -204,30 +210,43 @@ def renyi_divergence(order: float, first: ArrayLike, second: ArrayLike) -> float
     return max(0.0, float(special.logsumexp(terms)) / (order - 1.0))
 
 
-def _probabilities(name: str, values: ArrayLike) -> Array:
+def _probabilities(name: str, values: ArrayLike, *, each_row: bool = False) -> Array:
+    """The values as doubles, if they are probabilities that sum to one (or each row does)."""
     try:
         found = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidDescription(f"{name} must hold numbers in rows of equal length.") from None
-    if found.ndim == 0 or found.size == 0 or not np.all(found >= 0.0) or not np.all(found <= 1.5):
-        raise InvalidDescription(f"{name} must hold probabilities only.")
+    if found.ndim == 0 or found.size == 0 or not np.all((found >= 0.0) & (found <= 1.0)):
+        raise InvalidDescription(f"{name} must hold probabilities between 0 and 1 only.")
+    sums = found.sum(axis=-1) if each_row else found.sum()
+    worst = float(np.max(np.abs(sums - 1.0)))
+    if not worst <= SUM_TOLERANCE:
+        raise InvalidDescription(
+            f"{name} must {'have rows that ' if each_row else ''}sum to 1 within "
+            f"{SUM_TOLERANCE:g}, got a sum that is {worst:.3g} away; divide by the sum."
+        )
     return found
 
 
 def _scaled(ratio: float, log_c: float, power: int, count: int) -> GaussianDP:
     """Square root of ratio^2 c^power (1 - c)/(1 - c^count), raised."""
     if log_c == 0.0:
-        return GaussianDP(_raised(ratio / math.sqrt(count)))
+        return GaussianDP(_positive(ratio / math.sqrt(count)))
     # ln((1 - c)/(1 - c^count)), from the side where the powers stay below one
     if log_c < 0.0:
         log_share = math.log(-math.expm1(log_c)) - math.log(-math.expm1(count * log_c))
     else:
         log_share = math.log(-math.expm1(-log_c)) - math.log(-math.expm1(-count * log_c))
         log_share -= (count - 1) * log_c
-    log_mu = math.log(ratio) + 0.5 * (power * log_c + log_share)
+    log_mu = math.log(max(ratio, SMALLEST_POSITIVE)) + 0.5 * (power * log_c + log_share)
     doubt = 1e-15 * (abs(power * log_c) + abs(log_share) + abs(log_mu) + 4.0)
     mu = math.inf if log_mu + doubt > 709.0 else math.exp(log_mu + doubt)
-    return GaussianDP(_raised(max(mu, SMALLEST_POSITIVE)))
+    return GaussianDP(_positive(mu))
+
+
+def _positive(mu: float) -> float:
+    """A mu that is positive, raised; one that underflows stays positive."""
+    return _raised(max(mu, SMALLEST_POSITIVE))
 
 
 def _raised(value: float) -> float:

@@ -1,12 +1,15 @@
 """Releasing a statistic as the position of a linear diffusion that starts there.
 
 Both processes are Gaussian: X_t = b f + N(0, v I), which is the Gaussian mechanism with noise
-sqrt(v)/b, scaled by b.  So the privacy is exactly Gaussian, with mu = sensitivity * b/sqrt(v).
+sqrt(v)/b, scaled by b.  So the privacy is exactly Gaussian, with mu = (sensitivity + s) * b/sqrt(v)
+where s is charged for roundings (`wane.mechanisms.statistics`).  What is released is a multiple of
+a power of two, 2^-10 of the noise or less, which comes from the description alone.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +22,15 @@ from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.mechanisms.accuracy import Comparison, compared
-from wane.mechanisms.randomness import generator
-from wane.mechanisms.statistics import Outside, checked_statistic
+from wane.mechanisms.statistics import (
+    Outside,
+    checked_statistic,
+    require_enough_noise,
+    rounding_charge,
+)
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
+from wane.randomness import noise_generator
+from wane.run.grid import grid_below, to_grid
 
 Array = NDArray[np.float64]
 
@@ -35,6 +44,19 @@ class GaussianLaw:
 
     mean: Array
     std: float
+
+
+def shifted(position: Array, factor: float, noise: Array) -> Array:
+    """Return factor * position + noise, with the noise added before anything is multiplied.
+
+    So whatever is rounded is a function of the noisy position.  A factor that is lost in the noise
+    counts as zero.
+    """
+    with np.errstate(all="ignore"):
+        scaled = noise / factor
+    if not np.isfinite(scaled).all():
+        return noise
+    return np.asarray(factor * (position + scaled))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +89,8 @@ class GaussianDiffusion(ABC):
                 f"time must leave a noise that doubles can hold, got {self.time:g}; choose time or "
                 "diffusion_scale nearer to 1."
             )
+        if self.norm_bound is not None:
+            self._require_enough_noise(self.norm_bound)
 
     def _keep(self, name: str, value: float) -> None:
         object.__setattr__(self, name, value)
@@ -86,10 +110,21 @@ class GaussianDiffusion(ABC):
     def time_for(self, mu: float) -> float:
         """The earliest time found at which the release is certified mu-Gaussian private."""
         mu = check.real("mu", mu, above=0.0)
-        time, nudge = self._time_near(mu), 4e-16
+        # a time that no double holds is replaced by the next one, which is only more private
+        time, nudge = max(self._time_near(mu), sys.float_info.min), 4e-16
         while math.isfinite(time) and self.mu_at(time) > mu:
             time, nudge = inflate(time, nudge), 2.0 * nudge
         return check.real("time for mu", time, above=0.0, cure="choose a less extreme mu")
+
+    @property
+    def charged_sensitivity(self) -> float:
+        """The sensitivity of what noise is added to: as declared, plus what roundings may add."""
+        return self.sensitivity + self.rounding_charge
+
+    @property
+    def rounding_charge(self) -> float:
+        """What roundings of the statistic may add to its sensitivity."""
+        return rounding_charge(self.sensitivity, self.norm_bound)
 
     @property
     def scale(self) -> float:
@@ -114,11 +149,12 @@ class GaussianDiffusion(ABC):
     @property
     def intrinsic_sensitivity(self) -> float:
         """The Renyi divergence of every order, divided by the order: mu^2/2, rounded up."""
-        return inflate(self.mu * self.mu / 2.0, RAISED)
+        return inflate(max(self.mu * self.mu / 2.0, SMALLEST_POSITIVE), RAISED)
 
     def mu_at(self, time: float) -> float:
         """The Gaussian DP parameter of the position at another time, rounded up."""
-        return inflate(max(self.sensitivity * self._signal(time), SMALLEST_POSITIVE), RAISED)
+        signal = self.charged_sensitivity * self._signal(time)
+        return inflate(max(signal, SMALLEST_POSITIVE), RAISED)
 
     @abstractmethod
     def _signal(self, time: float) -> float:
@@ -129,8 +165,8 @@ class GaussianDiffusion(ABC):
         return replace(self, time=time)
 
     def law(self, statistic: Any, *, outside: Outside = Outside.REFUSE) -> GaussianLaw:
-        """The exact law of the release (secret: it holds the statistic)."""
-        values = checked_statistic(statistic, self.norm_bound, self.dimension, outside)
+        """The law of the release before it is rounded (secret: it holds the statistic)."""
+        values = self.checked(statistic, outside)
         return GaussianLaw(self.scale * values, self.noise_std)
 
     def release(
@@ -138,12 +174,16 @@ class GaussianDiffusion(ABC):
         statistic: Any,
         *,
         outside: Outside = Outside.REFUSE,
-        insecure_rng: np.random.Generator | None = None,
+        seed_voids_privacy: int | None = None,
     ) -> Array:
-        """One private release of the statistic, in its own shape."""
-        law = self.law(statistic, outside=outside)
-        noise = generator(insecure_rng).standard_normal(law.mean.shape)
-        return np.asarray(law.mean + law.std * noise)
+        """One private release of the statistic, in its own shape.
+
+        Every number is a multiple of a power of two that comes from the description alone.
+        `seed_voids_privacy` makes it repeatable, for tests.
+        """
+        rng = noise_generator(seed_voids_privacy)
+        position = self.step(self.checked(statistic, outside), self.time, rng)
+        return self.rounded(position, self.time)
 
     def path(
         self,
@@ -151,26 +191,46 @@ class GaussianDiffusion(ABC):
         times: Sequence[float],
         *,
         outside: Outside = Outside.REFUSE,
-        insecure_rng: np.random.Generator | None = None,
+        seed_voids_privacy: int | None = None,
     ) -> list[Array]:
         """Positions of one path at several times, none before `time`; together they cost `mu`.
 
         The whole path has the privacy of its earliest point, because the rest is made from it.
         """
         wanted = [check.real("times", t, least=self.time) for t in times]
-        position = checked_statistic(statistic, self.norm_bound, self.dimension, outside)
-        rng, now, found = generator(insecure_rng), 0.0, {}
+        position = self.checked(statistic, outside)
+        rng, now, found = noise_generator(seed_voids_privacy), 0.0, {}
         for t in sorted(set(wanted)):
             position = self.step(position, t - now, rng)
-            now, found[t] = t, position
+            now, found[t] = t, self.rounded(position, t)
         return [found[t] for t in wanted]
+
+    def checked(self, statistic: Any, outside: Outside) -> Array:
+        """The statistic as the process may start from it: inside its ball, on its grid."""
+        values = checked_statistic(
+            statistic,
+            self.norm_bound,
+            self.dimension,
+            outside,
+            charge=self.rounding_charge,
+        )
+        if self.norm_bound is None:
+            self._require_enough_noise(float(np.max(np.abs(values), initial=0.0)))
+        return values
+
+    def _require_enough_noise(self, largest: float) -> None:
+        noise = self.noise_std / self.scale if self.scale > 0.0 else math.inf
+        require_enough_noise(noise, largest, "choose a later time, or a smaller norm_bound.")
+
+    def rounded(self, position: Array, time: float) -> Array:
+        """A position as it may be shown: on the grid that belongs to its time."""
+        return to_grid(position, grid_below(math.sqrt(self.variance_after(time))))
 
     def step(self, position: Array, duration: float, rng: np.random.Generator) -> Array:
         """Let the process run on from a position."""
         noise = rng.standard_normal(position.shape)
-        return np.asarray(
-            self.decay_after(duration) * position + math.sqrt(self.variance_after(duration)) * noise
-        )
+        noise *= math.sqrt(self.variance_after(duration))
+        return shifted(position, self.decay_after(duration), noise)
 
     def mean_squared_error(self, norm: float | None = None, dimension: int | None = None) -> float:
         """Expected squared distance to a statistic of this norm; the largest, if left out."""
@@ -183,7 +243,7 @@ class GaussianDiffusion(ABC):
 
     def comparison(self) -> Comparison:
         """The worst error beside that of the plain and the best scaled Gaussian mechanism."""
-        std = self.sensitivity / self.mu
+        std = self.charged_sensitivity / self.mu
         own = self.mean_squared_error()
         return compared(own, std, self._norm_bound(), self._dimension(None))
 
@@ -222,7 +282,7 @@ class BrownianMechanism(GaussianDiffusion):
         return 1.0 / (self.diffusion_scale * math.sqrt(2.0 * time))
 
     def _time_near(self, mu: float) -> float:
-        ratio = self.sensitivity / mu / self.diffusion_scale
+        ratio = self.charged_sensitivity / mu / self.diffusion_scale
         return ratio * ratio / 2.0
 
 
@@ -258,7 +318,7 @@ class OrnsteinUhlenbeckMechanism(GaussianDiffusion):
         return own * (math.exp(-x / 2.0) if x > 700.0 else 1.0 / math.sqrt(math.expm1(x)))
 
     def _time_near(self, mu: float) -> float:
-        ratio = self.sensitivity / mu / self.diffusion_scale
+        ratio = self.charged_sensitivity / mu / self.diffusion_scale
         return math.log1p(self.reversion * ratio * ratio) / (2.0 * self.reversion)
 
     def _shrinkage(self) -> float:

@@ -9,10 +9,11 @@ branches see `BranchedRelease`.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,9 @@ from numpy.typing import NDArray
 from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
-from wane.mechanisms.diffusions import GaussianDiffusion
-from wane.mechanisms.randomness import generator
-from wane.mechanisms.statistics import Outside, checked_statistic
+from wane.mechanisms.diffusions import GaussianDiffusion, shifted
+from wane.mechanisms.statistics import Outside
+from wane.randomness import noise_generator, refuse_to_be_copied
 
 Array = NDArray[np.float64]
 
@@ -97,10 +98,10 @@ class NestedRelease:
         statistic: Any,
         *,
         outside: Outside = Outside.REFUSE,
-        insecure_rng: np.random.Generator | None = None,
+        seed_voids_privacy: int | None = None,
     ) -> OpenPath:
         """Fix the statistic; levels can then be published in any order."""
-        return OpenPath(self, statistic, outside=outside, insecure_rng=insecure_rng)
+        return OpenPath(self, statistic, outside=outside, seed_voids_privacy=seed_voids_privacy)
 
     def _time(self, level: str) -> float:
         return level_of(self.levels, level)
@@ -120,14 +121,16 @@ class OpenPath:
         statistic: Any,
         *,
         outside: Outside = Outside.REFUSE,
-        insecure_rng: np.random.Generator | None = None,
+        seed_voids_privacy: int | None = None,
     ) -> None:
-        process = plan.mechanism
         self.plan = plan
-        self._rng = generator(insecure_rng)
-        start = checked_statistic(statistic, process.norm_bound, process.dimension, outside)
-        self._points: dict[float, Array] = {0.0: start}
+        self._rng = noise_generator(seed_voids_privacy)
+        self._process = os.getpid()
+        self._points: dict[float, Array] = {0.0: plan.mechanism.checked(statistic, outside)}
         self._published: set[str] = set()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        refuse_to_be_copied("an open path")
 
     def __repr__(self) -> str:
         return f"OpenPath(published={sorted(self._published)})"
@@ -140,16 +143,18 @@ class OpenPath:
     def publish(self, level: str) -> Array:
         """The position at this level; the same one however often it is asked for."""
         time = level_of(self.plan.levels, level)
+        if self._process != os.getpid():
+            refuse_to_be_copied("an open path")
         if time not in self._points:
             self._points[time] = self._draw(time)
         self._published.add(level)
-        return self._points[time].copy()
+        return self._shown(time)
 
     def reader(self, level: str) -> Reading:
         """Everything published that a reader of this level may see, and nothing looser."""
         time = level_of(self.plan.levels, level)
         names = [name for name in self.published if self.plan.levels[name] >= time]
-        points = {name: self._points[self.plan.levels[name]].copy() for name in names}
+        points = {name: self._shown(self.plan.levels[name]) for name in names}
         return Reading(level, MappingProxyType(points), self.plan.guarantee(level))
 
     @property
@@ -159,26 +164,26 @@ class OpenPath:
             return CoalitionCertificate((), GaussianDP(0.0), "nothing was published")
         return self.plan.coalition(self.published)
 
+    def _shown(self, time: float) -> Array:
+        """The position as readers may see it; the path itself goes on from all of its bits."""
+        return self.plan.mechanism.rounded(self._points[time], time)
+
     def _draw(self, time: float) -> Array:
         before = max(t for t in self._points if t < time)
         later = [t for t in self._points if t > time]
         if not later:
             return self.plan.mechanism.step(self._points[before], time - before, self._rng)
         after = min(later)
-        mean, variance = bridge(
-            self.plan.mechanism,
-            self._points[before],
-            self._points[after],
-            time - before,
-            after - time,
-        )
-        return np.asarray(mean + math.sqrt(variance) * self._rng.standard_normal(mean.shape))
+        start, end = self._points[before], self._points[after]
+        kept, pull, variance = bridge(self.plan.mechanism, time - before, after - time)
+        noise = math.sqrt(variance) * self._rng.standard_normal(end.shape)
+        return shifted(start, kept, pull * end + noise)
 
 
 def bridge(
-    process: GaussianDiffusion, before: Array, after: Array, elapsed: float, remaining: float
-) -> tuple[Array, float]:
-    """Mean and variance of the position between two known ones.
+    process: GaussianDiffusion, elapsed: float, remaining: float
+) -> tuple[float, float, float]:
+    """Weights of two known positions in the mean of the one between them, and its variance.
 
     Claim.  precision 1/v(s) + b(r)^2/v(r), mean (b(s) x/v(s) + b(r) y/v(r))/precision, with decay
     b and variance v over the elapsed s and the remaining r.
@@ -187,8 +192,7 @@ def bridge(
     b_s, b_r = process.decay_after(elapsed), process.decay_after(remaining)
     # Multiplied through by v_s v_r, so that a short piece does not overflow.
     total = v_r + b_r * b_r * v_s
-    mean = (b_s * v_r / total) * before + (b_r * v_s / total) * after
-    return np.asarray(mean), v_s * (v_r / total)
+    return b_s * v_r / total, b_r * v_s / total, v_s * (v_r / total)
 
 
 def checked_levels(levels: Mapping[str, float], least: float = 0.0) -> dict[str, float]:

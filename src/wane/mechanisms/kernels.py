@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wane.describe import check
+from wane.describe.arrays import read_only, read_only_rows
 from wane.errors import InvalidDescription
 from wane.mechanisms import amplification, matrices, powers
 from wane.mechanisms.amplification import ApproximateDP
@@ -77,13 +78,15 @@ class MarkovKernel:
     """A bound on the Dobrushin coefficient known from the factors of a product."""
 
     def __post_init__(self) -> None:
-        # Equal rows mean something in a matrix that was given, not in one that was rounded.
+        # Equal rows mean something in a matrix that was given, not in one that was rounded: rows
+        # that differ may become equal when each is divided by its sum.
         if not isinstance(self.matrix, matrices.Trusted):
-            rows = matrices.checked(self.matrix)
-            object.__setattr__(self, "ceiling", 0.0 if matrices.rows_agree(rows) else self.ceiling)
+            given = matrices.as_doubles(self.matrix)
+            rows = matrices.checked(given)
+            object.__setattr__(self, "ceiling", 0.0 if matrices.rows_agree(given) else self.ceiling)
         else:
             rows = self.matrix.rows
-        object.__setattr__(self, "matrix", rows)
+        object.__setattr__(self, "matrix", read_only_rows(rows))
         error = check.real("relative_error", self.relative_error, least=0.0)
         own = rounding(rows.shape[1])
         object.__setattr__(self, "relative_error", (error + own) * (1.0 + error + own))
@@ -160,7 +163,7 @@ class MarkovKernel:
         """The largest probability with which the output ignores the input, and its law then."""
         least = self._least
         total = float(least.sum())
-        witness = least / total if total > 0.0 else None
+        witness = read_only(least / total) if total > 0.0 else None
         if self.forgets_everything:
             return Doeblin(0.0, witness)
         # In exact arithmetic every row gives the same number; each one is an upper bound.
@@ -208,7 +211,7 @@ class MarkovKernel:
 
     @cached_property
     def _least(self) -> Array:
-        return matrices.column_minima(self.matrix)
+        return read_only(matrices.column_minima(self.matrix))
 
     @cached_property
     def _without_dust(self) -> tuple[Any, float]:

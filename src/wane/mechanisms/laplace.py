@@ -15,12 +15,15 @@ from scipy import special
 
 from wane.describe import check
 from wane.errors import InvalidDescription
-from wane.numerics.rounding import inflate
+from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 
 Array = NDArray[np.float64]
 
 RAISED = 1e-11
 """Relative amount by which divergences found by quadrature are raised."""
+
+LARGEST_ORDER = 1e12
+"""Beyond it the level of pure privacy is used, which no divergence exceeds."""
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 _BISECTIONS = 200
@@ -38,10 +41,15 @@ def log_density(x: float | Array, first_scale: float, second_scale: float) -> fl
     """
     a, b = max(first_scale, second_scale), min(first_scale, second_scale)
     size = np.abs(np.asarray(x, dtype=np.float64))
+    value = _log_bulge(size, a, b) - size / a - math.log(2.0 * (a + b))
+    return float(value) if np.ndim(x) == 0 else np.asarray(value)
+
+
+def _log_bulge(size: Array, a: float, b: float) -> Array:
+    """ln(1 + (|x|/a) E(y)): how much flatter than one Laplace density the sum is."""
     y = size * ((a - b) / (a * b))
     share = -np.expm1(-y) / np.where(y > 0.0, y, 1.0)
-    value = np.log1p(size / a * np.where(y > 0.0, share, 1.0)) - size / a - math.log(2.0 * (a + b))
-    return float(value) if np.ndim(x) == 0 else np.asarray(value)
+    return np.asarray(np.log1p(size / a * np.where(y > 0.0, share, 1.0)))
 
 
 def density(x: float, first_scale: float, second_scale: float) -> float:
@@ -54,7 +62,9 @@ def laplace_renyi(order: float, ratio: float) -> float:
     """The Renyi divergence of two Laplace variables `ratio` scales apart, rounded up."""
     order = check.real("order", order, above=1.0)
     ratio = check.real("ratio", ratio, least=0.0)
-    return inflate(_log_moment(order, ratio) / (order - 1.0), 1e-14)
+    if ratio == 0.0:
+        return 0.0
+    return inflate(max(_log_moment(order, ratio) / (order - 1.0), SMALLEST_POSITIVE), 1e-14)
 
 
 def _log_moment(order: float, t: float) -> float:
@@ -103,13 +113,25 @@ class IteratedLaplace:
         The densities are log-concave, so the worst shift is the whole sensitivity.
         """
         order = check.real("order", order, above=1.0)
+        known = min(self.coupled_renyi(order), self.pure_epsilon)
+        if order > LARGEST_ORDER:
+            return known
         nodes, weights = self._panels(order)
         near = log_density(nodes, self.first_scale, self.second_scale)
-        far = log_density(nodes - self.sensitivity, self.first_scale, self.second_scale)
-        log_total = float(special.logsumexp(order * near + (1.0 - order) * far, b=weights))
+        loss = self._losses(nodes)
+        log_total = float(special.logsumexp(near + (order - 1.0) * loss, b=weights))
         doubt = 4e-15 * (1.0 + abs(log_total))
-        exact = max((log_total + doubt) / (order - 1.0), 0.0)
-        return min(self.coupled_renyi(order), inflate(exact, RAISED))
+        exact = max((log_total + doubt) / (order - 1.0), SMALLEST_POSITIVE)
+        return min(known, inflate(exact, RAISED))
+
+    def _losses(self, x: Array) -> Array:
+        """The log ratio of both densities: a large order magnifies what a difference would lose."""
+        a = max(self.first_scale, self.second_scale)
+        b = min(self.first_scale, self.second_scale)
+        moved = np.clip(self.sensitivity - 2.0 * x, -self.sensitivity, self.sensitivity) / a
+        sizes = np.abs(x), np.abs(x - self.sensitivity)
+        near, far = (_log_bulge(size, a, b) for size in sizes)
+        return np.asarray(moved + (near - far))
 
     def coupled_renyi(self, order: float) -> float:
         """The coupling bound at its best intermediate point; simpler, and above `renyi`."""
@@ -138,7 +160,10 @@ class IteratedLaplace:
         # On the left the integrand decays like e^(x/largest), order by order, likewise right.
         reach = largest * 60.0 + order * self.sensitivity
         width = min(smallest, largest / order) * 2.0
-        fine = np.concatenate([[0.0], width * (1.25 ** np.arange(0.0, 400.0) - 1.0) + width])
+        # Equal scales have a peak near the root of the order, about its fourth root wide.
+        growth = 1.0 + min(0.25, 3.0 * order**-0.25)
+        count = math.ceil(math.log(reach / width) / math.log(growth)) + 1
+        fine = np.concatenate([[0.0], width * growth ** np.arange(float(count))])
         side = np.append(fine[fine < reach], reach)
         inside = side[side < self.sensitivity / 2.0]
         middle = np.concatenate([inside, [self.sensitivity / 2.0], self.sensitivity - inside[::-1]])

@@ -37,7 +37,7 @@ class Trusted:
 
 def checked(matrix: Any) -> Any:
     """The matrix as doubles with rows that sum to one, or a refusal that names the row."""
-    rows = _as_doubles(matrix)
+    rows = as_doubles(matrix)
     if rows.ndim != 2 or 0 in rows.shape:
         shape = " x ".join(map(str, rows.shape)) or "a single number"
         raise InvalidDescription(f"matrix must have rows and columns, got {shape}.")
@@ -52,10 +52,7 @@ def checked(matrix: Any) -> Any:
             f"matrix row {worst} must sum to 1 within {ROW_SUM_TOLERANCE:g}, got "
             f"{sums[worst]:.12g}; rows are inputs, columns are outputs, counted from 0."
         )
-    normal = normalised(rows)
-    if not sparse.issparse(normal):
-        normal.flags.writeable = False
-    return normal
+    return normalised(rows)
 
 
 def normalised(rows: Any) -> Any:
@@ -73,7 +70,8 @@ def thinned(rows: Any) -> Any:
     return sparse.csr_array(rows)
 
 
-def _as_doubles(matrix: Any) -> Any:
+def as_doubles(matrix: Any) -> Any:
+    """A copy of the matrix as doubles, dense or in compressed rows, its values not yet checked."""
     if sparse.issparse(matrix):
         rows = sparse.csr_array(matrix)
         if rows.dtype.kind not in "fiub":

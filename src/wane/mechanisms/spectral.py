@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from wane.describe import check
+from wane.describe.arrays import read_only
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.mechanisms.pairs import UNIT
 
@@ -50,6 +51,10 @@ class Spectrum:
     weights: Array
     log_mass: float
 
+    def __post_init__(self) -> None:
+        for name in ("rates", "functions", "centre", "potential", "weights"):
+            read_only(getattr(self, name))
+
 
 @dataclass(frozen=True, eq=False)
 class ReflectedDiffusion:
@@ -67,7 +72,7 @@ class ReflectedDiffusion:
     @cached_property
     def nodes(self) -> Array:
         """Quadrature nodes in [low, high]."""
-        return self._placed(_gauss(2 * DEGREE)[0])
+        return read_only(self._placed(_gauss(2 * DEGREE)[0]))
 
     @property
     def weights(self) -> Array:
@@ -82,7 +87,7 @@ class ReflectedDiffusion:
 
     def squared_spread_at(self, points: Array) -> Array:
         """spread^2 at points of [low, high]."""
-        return self._sampled("spread", points, positive=True) ** 2
+        return self.sampled("spread", points, positive=True) ** 2
 
     def _placed(self, units: Array) -> Array:
         return self.low + (self.high - self.low) * 0.5 * (units + 1.0)
@@ -95,7 +100,8 @@ class ReflectedDiffusion:
         found = legendre.legval(units, potential)
         return np.asarray(found - np.log(self.squared_spread_at(self._placed(units))))
 
-    def _sampled(self, name: str, points: Array, *, positive: bool = False) -> Array:
+    def sampled(self, name: str, points: Array, *, positive: bool = False) -> Array:
+        """The values of `drift` or `spread` at points, or a refusal if they are unusable."""
         function: Coefficient = getattr(self, name)
         values = np.asarray(function(points), dtype=np.float64)
         values = np.broadcast_to(values, points.shape)
@@ -118,7 +124,7 @@ class ReflectedDiffusion:
         units, rule = _gauss(2 * degree)
         points, half = self._placed(units), 0.5 * (self.high - self.low)
         squared = self.squared_spread_at(points)
-        force = _projected(self._sampled("drift", points) / squared, units, rule, degree)
+        force = _projected(self.sampled("drift", points) / squared, units, rule, degree)
         potential = np.asarray(half * legendre.legint(force))
         log_pi = self._log_stationary(potential, units)
         mass = rule * np.exp(log_pi - log_pi.max())
@@ -227,13 +233,6 @@ class ReflectedDiffusion:
         apart = float(np.max(np.abs(fine - rough * np.exp(other - own))))
         condition = float(np.exp(np.ptp(own)))
         return apart + 32.0 * UNIT * condition * float(np.max(np.abs(fine)))
-
-    def cumulative(self, time: float, start: float) -> Array:
-        """Legendre coefficients of the distribution function from one start."""
-        units, rule = _gauss(2 * DEGREE)
-        density = self.ratio(time, np.array([start]), self.nodes)[0] * self.weights
-        series = _projected(density / rule, units, rule, DEGREE)
-        return np.asarray(legendre.legint(series, lbnd=-1.0))
 
 
 def _eigen(gram: Array, energy: Array, span: float) -> tuple[Array, Array]:

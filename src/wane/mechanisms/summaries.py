@@ -105,7 +105,8 @@ def _release_text(fields: dict[str, Any]) -> str:
         f"mu        {round_up_to(fields['mu'])}",
     ]
     if fields["epsilon"] is not None:
-        lines.append(f"epsilon   {round_up_to(fields['epsilon'])} at delta {fields['delta']:g}")
+        epsilon, delta = round_up_to(fields["epsilon"]), round_up_to(fields["delta"])
+        lines.append(f"epsilon   {epsilon} at delta {delta}")
     if fields["mean_squared_error"] is not None:
         lines += [
             f"worst mean squared error   {fields['mean_squared_error']:.6g}",
@@ -147,14 +148,15 @@ def kernel_summary(
 
 
 def _kernel_text(fields: dict[str, Any]) -> str:
+    epsilon = round_up_to(fields["epsilon"])
     shown = f"{fields['inputs']} inputs, {fields['outputs']} outputs, power {fields['power']}"
     lines = [
         f"kernel        {shown}",
         f"dobrushin     {round_up_to(fields['dobrushin'])}",
         f"doeblin       {round_up_to(fields['doeblin'])}",
         f"ultra-mixing  {round_up_to(fields['ultra_mixing'])}",
-        f"({fields['epsilon']:g}, {fields['delta_before']:g}) before, "
-        f"({fields['epsilon']:g}, {round_up_to(fields['delta'])}) after; exact at other epsilons:",
+        f"({epsilon}, {round_up_to(fields['delta_before'])}) before, "
+        f"({epsilon}, {round_up_to(fields['delta'])}) after; exact at other epsilons:",
     ]
-    lines += [f"  {e:>10.6g}  {round_up_to(d)}" for e, d in fields["curve"]]
+    lines += [f"  {round_up_to(e):>10}  {round_up_to(d)}" for e, d in fields["curve"]]
     return "\n".join(lines)

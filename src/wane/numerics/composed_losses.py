@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
+from wane.errors import Unreachable
 from wane.numerics.loss_dots import LossDots
 from wane.numerics.roots import first_at_most, largest_satisfying, minimise_scalar_bounded
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
@@ -37,7 +38,7 @@ _RUNG = 1.1  # tilts are powers of this, so that close questions share a view
 _LONGEST = 1 << 22
 _COMFORTABLE = 1 << 21
 _FAINT = -100.0  # logarithm of a coefficient that is not worth computing
-_KEPT = 1 << 24  # bins of all views kept at a time
+_KEPT = 1 << 23  # bins of all views kept at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +91,7 @@ class ComposedLosses:
         self._parts = tuple(parts)
         self._interval = interval
         self._views: dict[float, View] = {}
+        self._answers: dict[float, float] = {}
         self.infinite = min(1.01 * math.fsum(n * dots.infinite for dots, n in parts), 1.0)
 
     def delta(self, epsilon: float) -> float:
@@ -105,6 +107,11 @@ class ComposedLosses:
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon at which `self.delta` was seen to be at most `delta`."""
+        if delta not in self._answers:
+            self._answers[delta] = self._inverted(delta)
+        return self._answers[delta]
+
+    def _inverted(self, delta: float) -> float:
         if delta <= self.infinite:
             return math.inf
         high = self._chernoff_epsilon(delta)
@@ -113,12 +120,16 @@ class ComposedLosses:
             if math.isinf(high):
                 return math.inf
         # Stay near the view just made as long as possible, rather than ask at zero at once.
-        low = 0.5 * high
+        mean, deviation = self._centre(0.0)
+        low = max(0.5 * high, min(mean - 3.0 * deviation, 0.999 * high))
         while self.delta(low) <= delta:
             low, high = (0.5 * low if low > self._interval else 0.0), low
             if high == 0.0:
                 return 0.0
-        return first_at_most(self.delta, delta, low, high, relative=1e-8)
+        try:
+            return first_at_most(self.delta, delta, low, high, relative=1e-8)
+        except Unreachable:  # a view that was dropped meanwhile had seen that `high` is enough
+            return high
 
     def _convolved_delta(self, epsilon: float) -> float:
         """By the first view that serves, else by a new one."""

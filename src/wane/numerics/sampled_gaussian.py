@@ -25,6 +25,9 @@ RELATIVE = 1e-10
 FLOOR = 1e-290
 """Smaller divergences are reported as this: below, squares of ln(P/Q) would underflow."""
 
+LARGEST_MU = 40.0
+"""Beyond it a bound by norms is nearly exact, and quadrature slow."""
+
 _REACH = 12.0  # standard deviations kept beyond the outermost peak: exp(-72) is left out
 _MOST_POINTS = 400_000
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
@@ -39,7 +42,8 @@ def renyi_replace(order: float, rate: float, mu: float) -> float:
     """
     grid = _grid(-order * mu - _REACH, mu + _REACH, order, mu)
     if grid is None:
-        return _by_convexity(order, rate, 2.0 * mu)
+        shown = _moment_of_sampled(order, rate, mu) / (order - 1.0) - math.log1p(-rate)
+        return min(_by_convexity(order, rate, 2.0 * mu), inflate(shown, RELATIVE))
     below = log_mixture(rate, -mu * grid - 0.5 * mu**2)
     above = log_mixture(rate, mu * grid - 0.5 * mu**2)
     return _on_grid(order, below - above, above - 0.5 * grid**2, grid)
@@ -49,13 +53,14 @@ def renyi_add_or_remove(order: float, rate: float, mu: float) -> float:
     """The larger direction of (1-q) N(0,1) + q N(mu,1) against N(0,1), raised."""
     grid = _grid(-_REACH, order * mu + _REACH, order, mu)
     if grid is None:
-        return _by_convexity(order, rate, mu)
+        shown = max(_moment_of_sampled(order, rate, mu) / (order - 1.0), -math.log1p(-rate))
+        return min(_by_convexity(order, rate, mu), inflate(shown, RELATIVE))
     mixture = log_mixture(rate, mu * grid - 0.5 * mu**2)
     removed = _on_grid(order, mixture, -0.5 * grid**2, grid)
     left = _REACH + math.sqrt(-2.0 * order * math.log1p(-rate))
     grid = _grid(-left, mu + _REACH, order, mu)
     if grid is None:
-        return max(removed, _by_convexity(order, rate, mu))
+        return max(removed, inflate(-math.log1p(-rate), RELATIVE))
     mixture = log_mixture(rate, mu * grid - 0.5 * mu**2)
     return max(removed, _on_grid(order, -mixture, mixture - 0.5 * grid**2, grid))
 
@@ -68,8 +73,11 @@ def renyi_fixed_size(order: float, rate: float, mu: float) -> float:
     """
     reach = (order - 0.5) * mu + _REACH
     panels = reach * max(2.0, mu * math.sqrt(order))
-    if not len(_NODES) * panels < _MOST_POINTS:
-        return _by_convexity(order, rate, mu)
+    if mu > LARGEST_MU or not len(_NODES) * panels < _MOST_POINTS:
+        moment = _moment_of_sampled(order, rate, mu)
+        # the other half of the pair adds q (order - 1) at most: its profile is that of the first
+        both = float(np.logaddexp(moment, math.log(rate) + math.log(order - 1.0)))
+        return min(_by_convexity(order, rate, mu), inflate(both / (order - 1.0), RELATIVE))
     edges = np.linspace(0.0, reach, math.ceil(panels) + 1)
     half = 0.5 * (edges[1] - edges[0])
     x = ((edges[:-1] + half)[:, None] + half * _NODES).ravel()
@@ -90,7 +98,7 @@ def unmoved(rate: float, mu: float) -> float:
 def _grid(low: float, high: float, order: float, mu: float) -> Array | None:
     """Equally spaced points fine enough for the sharpest feature, or None if there are too many."""
     points = (high - low) * max(4.0, 2.0 * mu, mu * math.sqrt(order))
-    if not points < _MOST_POINTS:
+    if mu > LARGEST_MU or not points < _MOST_POINTS:
         return None
     return np.linspace(low, high, math.ceil(points) + 1)
 
@@ -138,6 +146,19 @@ def _convex_gap(order: float, t: Array) -> Array:
         series += coefficient * power
     direct[small] = series
     return np.maximum(direct, 0.0)
+
+
+def _moment_of_sampled(order: float, rate: float, mu: float) -> float:
+    """A bound on ln E[(1 - q + q e^L)^order] under N(0,1), L the loss of N(mu,1) against it.
+
+    Minkowski's inequality: the norm of a sum is at most the sum of norms, 1 - q + q e^(s mu^2/2).
+    With both laws at least (1-q) N(0,1), divergences the other way are at most -ln(1-q), and those
+    of two sampled laws at most this moment's plus as much.  Nearly exact where mu is large.
+    """
+    exponent = (order - 1.0) * mu * mu / 2.0
+    if math.isinf(order * exponent):
+        return math.inf
+    return order * float(log_mixture(rate, np.array([exponent]))[0])
 
 
 def _by_convexity(order: float, rate: float, mu: float) -> float:

@@ -1,11 +1,12 @@
 """A certificate as plain data, as text and as a page; renders, never computes a bound."""
 
+from wane.report.account import Account, Sampler
 from wane.report.document import (
-    Account,
-    Sampler,
     certificate_document,
     certificate_schema,
     configuration_hash,
+    is_sealed,
+    with_files,
 )
 from wane.report.fields import (
     bracket_fields,
@@ -18,10 +19,11 @@ from wane.report.fields import (
 from wane.report.html import certificate_html, html_page
 from wane.report.statement import privacy_statement, registry_entry
 from wane.report.text import bracket_text, certificate_text, curve_text, shown
-from wane.report.wording import ExactNoise, NoiseSource
+from wane.report.wording import EarlierReleases, ExactNoise, NoiseSource
 
 __all__ = [
     "Account",
+    "EarlierReleases",
     "ExactNoise",
     "NoiseSource",
     "Sampler",
@@ -38,8 +40,10 @@ __all__ = [
     "curve_fields",
     "curve_text",
     "html_page",
+    "is_sealed",
     "privacy_statement",
     "registry_entry",
     "shown",
     "verdict_fields",
+    "with_files",
 ]

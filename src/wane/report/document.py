@@ -6,20 +6,24 @@ import hashlib
 import json
 import math
 import platform
-from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
 from wane._version import __version__
-from wane.certify import Certificate, JointCertificate, SideRelease, composition_of
-from wane.certify.certificate import gaussian_mu_of, zcdp_of
+from wane.certify import (
+    Certificate,
+    JointCertificate,
+    SideRelease,
+    composition_of,
+    delta_for,
+)
+from wane.certify.certificate import gaussian_mu_of, power_of, zcdp_of
 from wane.describe.fields import run_to_fields
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.report import wording
+from wane.report.account import FROM_DESCRIPTION, Account, Sampler
 from wane.report.fields import certificate_fields, json_number
-from wane.report.wording import ExactNoise, NoiseSource
-from wane.theory import Basis
 
 FORMAT = "wane-certificate"
 VERSION = 1
@@ -29,61 +33,6 @@ RATES = (1e-4, 1e-3, 1e-2)
 ROC = tuple(sorted({*(10.0 ** (-half / 2) for half in range(13)), *RATES}))
 
 AnyCertificate = Certificate | JointCertificate
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sampler:
-    """What chains on a posterior are, beyond the one descent that they are together.
-
-    Attributes:
-        samples: how many chains run side by side.
-        dimension: of one chain's state.
-        laplacian_lipschitz, height_at_start, range_of_loss: of one record's loss, where declared.
-    """
-
-    samples: int
-    dimension: int
-    laplacian_lipschitz: float | None = None
-    height_at_start: float | None = None
-    range_of_loss: float | None = None
-
-    def to_fields(self) -> dict[str, Any]:
-        """Return the sampler as the document holds it."""
-        return {"kind": "overdamped-chains", **asdict(self)}
-
-
-@dataclass(frozen=True)
-class Account:
-    """What a certificate says beside its theorem.
-
-    Attributes:
-        noise: where the noise came from.
-        released: what leaves the room, in a sentence; None says it of the iterates.
-        origin: where the constants of the losses come from.
-        declared: who vouches for what the description declares.
-        tuning: what choosing the settings cost.
-        voids: why there is no privacy after all, if there is none.
-        context: public facts to file with the certificate, such as the hash of a schema.
-        grid: the release was rounded to multiples of this; 0 if it was not rounded.
-        exact: exact noise that was added to the release, if any was.
-        sampler: what was sampled, if the run is chains that sample a posterior; only with this can
-            the theorems that go by way of the posterior be computed again.
-    """
-
-    noise: NoiseSource = NoiseSource.NOT_RUN
-    released: str | None = None
-    origin: str = "declared in the description"
-    declared: str = Basis.DECLARED.meaning
-    tuning: str = wording.NO_TUNING
-    voids: tuple[str, ...] = ()
-    context: tuple[tuple[str, str], ...] = ()
-    grid: float = 0.0
-    exact: ExactNoise | None = None
-    sampler: Sampler | None = None
-
-
-FROM_DESCRIPTION = Account()
-"""Nothing was run: a certificate of a description alone."""
 
 
 def certificate_document(
@@ -97,37 +46,52 @@ def certificate_document(
     if delta is None:
         if epsilon is None:
             raise InvalidDescription("delta must be given, or epsilon; got neither.")
-        delta = certificate.delta(epsilon)
+        delta = delta_for(certificate, epsilon)
     last = _last_run(certificate)
     best = last.best(delta)
+    ran = account.noise.ran
+    sampler = None if account.sampler is None else account.sampler.to_fields()
     made = {
         "format": FORMAT,
         "version": VERSION,
+        "title": account.noise.title,
         "status": "void" if account.voids else "certified",
         "void_because": list(account.voids),
-        **certificate_fields(last, delta=delta),
-        **_whole(certificate, delta, epsilon),
-        "unit": wording.UNIT,
+        **certificate_fields(last, delta=delta, ran=ran),
+        **_whole(certificate, delta),
+        "unit": wording.unit_words(certificate.rows_per_person),
+        "rows_per_person": certificate.rows_per_person,
         "adjacency_meaning": wording.ADJACENCY[last.run.adjacency],
-        "released": account.released or wording.released_words(last.run),
+        "released": wording.released_words(last.run),
         "secret": wording.secrets_of(last.run),
         "statement": wording.theorem_fields(best.analysis),
         "symbols": wording.symbol_rows(last.run),
-        "constants": wording.constant_rows(last.run, account.origin),
-        "bases": {b.value: b.meaning for b in Basis} | {Basis.DECLARED.value: account.declared},
+        "constants": wording.constant_rows(
+            last.run, account.origin, ran=ran, sampler=sampler, facts=last.facts
+        ),
+        "bases": wording.basis_words(account.declared, ran),
         "releases": _releases(_parts(certificate), delta),
-        "numerics": wording.numerics(account.grid, account.exact),
-        "noise": {"source": account.noise.value, "meaning": account.noise.meaning},
-        "tuning": account.tuning,
-        "context": dict(account.context),
+        **account.to_fields(),
+        **_stated(certificate),
         "description": run_to_fields(last.run),
         "configuration_sha256": configuration_hash(certificate, account.sampler),
         "versions": _versions(),
     }
-    if account.sampler is not None:
-        made["sampler"] = account.sampler.to_fields()
     whole = _void(made) if account.voids else made
     return whole | {"document_sha256": _sha256(whole)}
+
+
+def with_files(document: dict[str, Any], hashes: dict[str, str]) -> dict[str, Any]:
+    """Return the document with the SHA-256 of every file that is released with it, sealed anew."""
+    whole = {name: value for name, value in document.items() if name != "document_sha256"}
+    whole |= {"files": hashes}
+    return whole | {"document_sha256": _sha256(whole)}
+
+
+def is_sealed(document: dict[str, Any]) -> bool:
+    """Return whether the document's own hash is that of all else it says."""
+    whole = {name: value for name, value in document.items() if name != "document_sha256"}
+    return document.get("document_sha256") == _sha256(whole)
 
 
 def certificate_schema() -> dict[str, Any]:
@@ -143,9 +107,20 @@ def configuration_hash(certificate: AnyCertificate, sampler: Sampler | None = No
         run_to_fields(part.run) if isinstance(part, Certificate) else _side_fields(part)
         for part in _parts(certificate)
     ]
+    if _stated(certificate):
+        described.append(_stated(certificate))
     if sampler is not None:
         described.append({"sampler": sampler.to_fields()})
+    if certificate.rows_per_person != 1:
+        described.append({"rows_per_person": certificate.rows_per_person})
     return _sha256(described)
+
+
+def _stated(certificate: AnyCertificate) -> dict[str, Any]:
+    """The facts of all runs, each with the hash of its own; nothing if there are none."""
+    runs = (part for part in _parts(certificate) if isinstance(part, Certificate))
+    found = dict.fromkeys(fact for run in runs for fact in run.facts)
+    return {"facts": [fact.to_fields() for fact in found]} if found else {}
 
 
 def _sha256(value: Any) -> str:
@@ -165,7 +140,7 @@ def _last_run(certificate: AnyCertificate) -> Certificate:
     return runs[-1]
 
 
-def _whole(certificate: AnyCertificate, delta: float, epsilon: float | None) -> dict[str, Any]:
+def _whole(certificate: AnyCertificate, delta: float) -> dict[str, Any]:
     """What is claimed of all parts together."""
     joint: dict[str, Any] = {}
     if isinstance(certificate, JointCertificate):
@@ -173,13 +148,12 @@ def _whole(certificate: AnyCertificate, delta: float, epsilon: float | None) -> 
         joint = {"composition_epsilon": json_number(_composed(certificate, delta))}
     else:
         guarantee = certificate.best(delta).guarantee
-    found = certificate.epsilon(delta) if epsilon is None else epsilon
     roc = [
-        {"false_positive_rate": rate, "true_positive_rate": guarantee.true_positive_rate(rate)}
+        {"false_positive_rate": rate, "true_positive_rate": power_of(guarantee, rate)}
         for rate in ROC
     ]
     return joint | {
-        "epsilon": json_number(found),
+        "epsilon": json_number(certificate.epsilon(delta)),
         "mu": json_number(gaussian_mu_of(guarantee)),
         "zcdp": json_number(zcdp_of(guarantee)),
         "curve": [_point(certificate, at) for at in sorted({*DELTAS, delta} - {0.0, 1.0})],
@@ -191,7 +165,9 @@ def _whole(certificate: AnyCertificate, delta: float, epsilon: float | None) -> 
 def _composed(certificate: JointCertificate, delta: float) -> float | None:
     """Epsilon with every iterate of every run released; None if nothing is known of that."""
     parts = [
-        composition_of(part.run) if isinstance(part, Certificate) else part
+        composition_of(part.run).for_persons(part.rows_per_person)
+        if isinstance(part, Certificate)
+        else part
         for part in certificate.parts
     ]
     try:

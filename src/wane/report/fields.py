@@ -5,25 +5,30 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from wane.certify import Calibrated, Certificate, Curve, composition_of
+from wane.certify import Calibrated, Certificate, Curve, composition_of, delta_for
 from wane.certify.certificate import epsilon_of, gaussian_mu_of
 from wane.describe.fields import run_to_fields
 from wane.errors import NoTheoremApplies
-from wane.theory import Applies, Finding, Verdict
+from wane.theory import Applies, Basis, Finding, Verdict
 
 
 def certificate_fields(
-    certificate: Certificate, *, delta: float | None = None, epsilon: float | None = None
+    certificate: Certificate,
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    ran: bool = False,
 ) -> dict[str, Any]:
-    """Return what a certificate says at one delta (or at one epsilon) as JSON-ready data."""
+    """Return what a certificate says at one delta (or at one epsilon) as JSON-ready data.
+
+    A hypothesis that a runner enforces is only declared as long as nothing `ran`.
+    """
     if epsilon is not None:
-        delta = certificate.delta(epsilon)
+        delta = delta_for(certificate, epsilon)
     assert delta is not None
     best = certificate.best(delta)
-    if epsilon is None:
-        epsilon = epsilon_of(best.guarantee, delta)
     return {
-        "epsilon": json_number(epsilon),
+        "epsilon": json_number(epsilon_of(best.guarantee, delta)),
         "delta": delta,
         "mu": json_number(gaussian_mu_of(best.guarantee)),
         "theorem": best.analysis.name,
@@ -32,13 +37,15 @@ def certificate_fields(
         "release": run_to_fields(certificate.run)["release"],
         "composition_epsilon": json_number(composition_epsilon(certificate, delta)),
         "lower_bound_epsilon": json_number(certificate.lower_bound_epsilon(delta)),
-        "verdicts": verdict_fields(certificate, delta),
+        "verdicts": verdict_fields(certificate, delta, ran=ran),
     }
 
 
-def verdict_fields(certificate: Certificate, delta: float) -> list[dict[str, Any]]:
+def verdict_fields(
+    certificate: Certificate, delta: float, *, ran: bool = False
+) -> list[dict[str, Any]]:
     """Return every theorem's answer as JSON-ready data."""
-    return [_verdict(v, delta) for v in certificate.verdicts]
+    return [_verdict(v, delta, ran) for v in certificate.verdicts]
 
 
 def bracket_fields(certificate: Certificate, delta: float) -> dict[str, Any]:
@@ -72,6 +79,7 @@ def calibrated_fields(result: Calibrated, delta: float) -> dict[str, Any]:
         "value": result.value,
         "over": result.over.value,
         "limited": result.limited,
+        "target": {"words": str(result.goal), "reached": json_number(result.reached)},
     }
 
 
@@ -89,36 +97,39 @@ def curve_fields(made: Curve) -> dict[str, Any]:
 def composition_epsilon(certificate: Certificate, delta: float) -> float | None:
     """Return epsilon of the same run with every iterate released; None if nothing applies."""
     try:
-        return composition_of(certificate.run).epsilon(delta)
+        composed = composition_of(certificate.run).for_persons(certificate.rows_per_person)
+        return composed.epsilon(delta)
     except NoTheoremApplies:
         return None
 
 
-def _verdict(verdict: Verdict, delta: float) -> dict[str, Any]:
+def _verdict(verdict: Verdict, delta: float, ran: bool) -> dict[str, Any]:
     made: dict[str, Any] = {
         "theorem": verdict.analysis.name,
         "citation": str(verdict.analysis.source),
         "applies": isinstance(verdict, Applies),
         "epsilon": None,
         "mu": None,
-        "hypotheses": [_finding(f) for f in verdict.findings],
+        "hypotheses": [_finding(f, ran) for f in verdict.findings],
         "obstacles": [],
     }
     if isinstance(verdict, Applies):
         made["epsilon"] = json_number(epsilon_of(verdict.guarantee, delta))
         made["mu"] = json_number(gaussian_mu_of(verdict.guarantee))
     else:
-        made["obstacles"] = [_finding(f) for f in verdict.obstacles]
+        made["obstacles"] = [_finding(f, ran) for f in verdict.obstacles]
     return made
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding, ran: bool) -> dict[str, Any]:
+    enforced = finding.basis is Basis.ENFORCED
+    basis = Basis.DECLARED if enforced and not ran else finding.basis
     return {
         "statement": finding.statement,
         "holds": finding.holds,
         "because": finding.because,
         "remedy": finding.remedy,
-        "basis": finding.basis.value,
+        "basis": basis.value,
     }
 
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from html import escape
+from html import escape as escape_html
 from importlib.resources import files
 from typing import Any
 
-from wane.report.document import (
-    FROM_DESCRIPTION,
-    Account,
-    AnyCertificate,
-    certificate_document,
-)
+from wane.report.account import FROM_DESCRIPTION, Account
+from wane.report.document import AnyCertificate, certificate_document
 from wane.report.svg import Chart, Line, Mark, drawn
-from wane.report.text import shown, shown_down
+from wane.report.text import earlier_words, heading, released_words, shown, shown_down, visible
 
 _GUESSES = tuple(10.0 ** (-tenth / 10) for tenth in range(60, -1, -1))
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def escape(text: str) -> str:
+    """Return text that a page shows as it is; what would turn or hide it is spelled out."""
+    return escape_html(visible(text))
 
 
 def certificate_html(
@@ -31,7 +32,7 @@ def certificate_html(
 def html_page(document: dict[str, Any]) -> str:
     """Return a certificate document as an HTML page; everything on it is in the document."""
     style = (files("wane.report") / "certificate.css").read_text(encoding="utf-8")
-    title = f"Privacy certificate: {_claim(document)}"
+    title = f"{heading(document)}: {_claim(document)}"
     return "\n".join(
         [
             "<!DOCTYPE html>",
@@ -57,22 +58,27 @@ def html_page(document: dict[str, Any]) -> str:
     )
 
 
+def _changed(document: dict[str, Any]) -> str:
+    rows = document.get("rows_per_person", 1)
+    return "any one record" if rows == 1 else f"any {rows} records"
+
+
 def _claim(document: dict[str, Any]) -> str:
     if document["status"] == "void":
         return "void, no privacy is claimed"
-    return f"epsilon {shown(document['epsilon'])} at delta {document['delta']:.6g}"
+    return f"epsilon {shown(document['epsilon'])} at delta {shown(document['delta'])}"
 
 
 def _head(document: dict[str, Any]) -> str:
-    lines = ["<h1>Privacy certificate</h1>"]
+    lines = [f"<h1>{escape(heading(document))}</h1>"]
     if document["status"] == "void":
         lines.append('<div class="void"><p class="claim">Void: no privacy is claimed.</p>')
         lines += [f"{_list(document['void_because'])}</div>"]
     else:
         lines.append(f'<p class="claim">{escape(_claim(document))}</p>')
         lines.append(
-            "<p>Change any one record, and the probability of anything that can be seen changes "
-            "by a factor of at most exp(epsilon), up to delta. The changes that are meant: "
+            f"<p>Change {_changed(document)}, and the probability of anything that can be seen "
+            "changes by a factor of at most exp(epsilon), up to delta. The changes that are meant: "
             f"{escape(document['adjacency'])} adjacency. By {_code(document['theorem'])}.</p>"
         )
     return "\n".join(lines)
@@ -82,7 +88,7 @@ def _released(document: dict[str, Any]) -> str:
     return _section(
         "released",
         "What was released, and what must stay secret",
-        f"<p><strong>Released:</strong> {escape(document['released'])}</p>",
+        f"<p><strong>Released:</strong> {escape(released_words(document))}</p>",
         "<p><strong>Must stay secret, or this certificate is void:</strong></p>",
         _list(document["secret"]),
         f"<p><strong>Unit of privacy:</strong> {escape(document['unit'])}.</p>",
@@ -92,7 +98,7 @@ def _released(document: dict[str, Any]) -> str:
 
 
 def _guarantee(document: dict[str, Any]) -> str:
-    at = f"at delta {document['delta']:.6g}"
+    at = f"at delta {shown(document['delta'])}"
     rows = [
         ("epsilon", shown(document["epsilon"]), f"{at}, never rounded down"),
         ("mu", shown(document["mu"]), "Gaussian differential privacy; - if not Gaussian"),
@@ -127,7 +133,7 @@ def _curve(document: dict[str, Any]) -> str:
         lines=(Line("", finite),),
         marks=marks,
     )
-    rows = [(f"{d:.6g}", shown(e)) for d, e in points]
+    rows = [(shown(d), shown(e)) for d, e in points]
     table = _table("Certified epsilon at each delta; all hold at once", ("delta", "epsilon"), rows)
     return _section(
         "curve", "The whole curve", _figure(drawn(chart), "Epsilon against delta."), table
@@ -237,6 +243,7 @@ def _conduct(document: dict[str, Any]) -> str:
         ("noise", document["noise"]["meaning"]),
         ("numerics", document["numerics"]),
         ("tuning", document["tuning"]),
+        ("earlier releases", earlier_words(document)),
     ]
     table = _table("How it was carried out", ("matter", "statement"), rows)
     return _section("conduct", "Noise, numerics and tuning", table)
@@ -248,14 +255,15 @@ def _configuration(document: dict[str, Any]) -> str:
         ("SHA-256 of the document", document["document_sha256"]),
     ]
     rows += [(name, text) for name, text in document["context"].items()]
+    rows += [(f"SHA-256 of {name}", text) for name, text in document.get("files", {}).items()]
     rows += [(f"version of {name}", text) for name, text in document["versions"].items()]
-    text = json.dumps(document["description"], indent=2)
+    described = json.dumps(document["description"], indent=2)
     return _section(
         "configuration",
         "Configuration",
         _table("No record was needed to know any of this", ("item", "value"), rows),
         "<h3>Description of the run</h3>",
-        f"<pre>{escape(text)}</pre>",
+        f"<pre>{escape_html(described)}</pre>",
     )
 
 

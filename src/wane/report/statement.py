@@ -13,13 +13,22 @@ from collections.abc import Iterable
 from typing import Any
 
 from wane.errors import InvalidDescription
-from wane.report.text import shown, shown_down
+from wane.report.text import (
+    earlier_words,
+    heading,
+    markdown,
+    released_words,
+    shown,
+    shown_down,
+    visible,
+)
+from wane.report.wording import CERTIFICATE
 
 BLANK = "TO BE FILLED IN"
 """How every blank begins, so that a search finds them all."""
 
 _STATEMENT = """\
-# Privacy statement
+# Privacy statement{calculation}
 
 {claim}
 
@@ -34,9 +43,9 @@ _STATEMENT = """\
 - Data accesses covered: the releases listed here, and no other use of the records.
 {releases}
 - Choosing the settings: {tuning}
+- Earlier releases on the same records: {earlier}
 - Output of the mechanism: {released}
-- Unit of privacy: {unit}. If one person may have several records, each of them counts:
-  {blank}: the largest number of records of one person.
+- Unit of privacy: {unit}. {persons}
 - Neighbouring data sets ({adjacency}): {adjacency_meaning}
 - What must stay secret, or the statement is void:
 {secret}
@@ -121,6 +130,13 @@ def _words(document: dict[str, Any]) -> dict[str, str]:
     versions = dict(document["versions"])
     return {
         "blank": BLANK,
+        "calculation": ""
+        if heading(document) == CERTIFICATE
+        else ": a calculation, nothing was run",
+        "earlier": markdown(earlier_words(document)),
+        "released": markdown(released_words(document)),
+        "tuning": markdown(document["tuning"]),
+        "persons": _persons(document),
         "claim": _claim(document),
         "releases": _listed((_release(part) for part in document["releases"]), indent="  "),
         "secret": _listed(document["secret"], indent="  "),
@@ -137,7 +153,9 @@ def _words(document: dict[str, Any]) -> dict[str, str]:
         "version": versions.pop("wane"),
         "libraries": ", ".join(f"{name} {number}" for name, number in versions.items()),
         "configuration": document["configuration_sha256"],
-        "context": _listed(f"{name}: {text}" for name, text in document["context"].items()),
+        "context": _listed(
+            f"{markdown(name)}: {markdown(text)}" for name, text in document["context"].items()
+        ),
         "pyramid": _table(_pyramid(document)),
         **{
             name: document[name]
@@ -145,20 +163,27 @@ def _words(document: dict[str, Any]) -> dict[str, str]:
                 "adjacency",
                 "adjacency_meaning",
                 "citation",
-                "released",
                 "theorem",
-                "tuning",
                 "unit",
             )
         },
     }
 
 
+def _persons(document: dict[str, Any]) -> str:
+    """How many rows a person may have, or that nobody said it."""
+    rows = document.get("rows_per_person", 1)
+    if rows > 1:
+        return f"Nobody may have more than {rows} rows; this was declared, not checked."
+    most = _blank("the largest number of records of one person")
+    return f"If one person may have several records, each of them counts: {most}."
+
+
 def _pyramid(document: dict[str, Any]) -> list[tuple[str, str]]:
     correct = f"theorem `{document['theorem']}`; {document['numerics']}"
     observed = _blank("whether running times or resources can be observed")
     return [
-        ("epsilon", f"{shown(document['epsilon'])} at delta = {document['delta']:.6g}"),
+        ("epsilon", f"{shown(document['epsilon'])} at delta = {shown(document['delta'])}"),
         ("unit of privacy", document["unit"]),
         ("algorithms and correctness", correct),
         ("utility and bias", _blank("for whom the release was checked, on data that may be shown")),
@@ -177,11 +202,13 @@ def _pyramid(document: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _claim(document: dict[str, Any]) -> str:
     if document["status"] != "certified":
-        return "**Void: no privacy is claimed.** " + " ".join(document["void_because"])
+        return "**Void: no privacy is claimed.** " + " ".join(
+            map(markdown, document["void_because"])
+        )
     return (
-        f"**The release is ({shown(document['epsilon'])}, {document['delta']:.6g})-differentially "
-        f"private for {document['unit'].partition(':')[0]}, {document['adjacency']} adjacency, "
-        "as long as the assumptions below hold.**"
+        f"**The release is ({shown(document['epsilon'])}, {shown(document['delta'])})-"
+        f"differentially private for {document['unit'].partition(':')[0]}, "
+        f"{document['adjacency']} adjacency, as long as the assumptions below hold.**"
     )
 
 
@@ -190,7 +217,7 @@ def _formal(document: dict[str, Any]) -> str:
         return "none."
     return (
         "for all neighbouring data sets S, S' and all events E, Pr[release(S) in E] <= "
-        f"exp({shown(document['epsilon'])}) Pr[release(S') in E] + {document['delta']:.6g}."
+        f"exp({shown(document['epsilon'])}) Pr[release(S') in E] + {shown(document['delta'])}."
     )
 
 
@@ -212,7 +239,9 @@ def _numbers(document: dict[str, Any]) -> str:
 
 
 def _release(part: dict[str, Any]) -> str:
-    return f"{part['what']} epsilon = {shown(part['epsilon'])} alone, by {part['source']}."
+    return (
+        f"{markdown(part['what'])} epsilon = {shown(part['epsilon'])} alone, by {part['source']}."
+    )
 
 
 def _best(document: dict[str, Any]) -> dict[str, Any]:
@@ -231,8 +260,8 @@ def _table(rows: Iterable[tuple[Any, ...]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    text = f"{value:.10g}" if isinstance(value, float) else str(value)
-    return re.sub(r"\s+", " ", text).replace("|", "\\|")
+    text = f"{value:.10g}" if isinstance(value, float) else visible(value)
+    return re.sub(r"\s+", " ", text).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _deployment(document: dict[str, Any]) -> dict[str, Any]:
@@ -244,7 +273,7 @@ def _deployment(document: dict[str, Any]) -> dict[str, Any]:
             "intended_use": _blank("what it is for"),
             "data_product_type": _blank("Machine learning model, or Summary statistics"),
             "data_product_region": _blank("the region that the records describe"),
-            "description": document["released"],
+            "description": released_words(document),
             "publication_date": _blank("YYYY-MM-DD"),
             "data_product_sector": _blank("one of the registry's sectors"),
         },

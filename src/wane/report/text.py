@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from typing import Any
 
 from wane.certify import Curve
-from wane.numerics.display import round_up_to
+from wane.numerics.display import round_down_to, round_up_to
+
+UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
+"""Classes of characters that are not seen, or turn others around."""
 
 
 def bracket_text(fields: dict[str, Any]) -> str:
     """Return the bracket as the lines a person reads."""
     lines = [
-        f"upper  epsilon {shown(fields['upper_epsilon'])}  at delta {fields['delta']:.6g}, "
+        f"upper  epsilon {shown(fields['upper_epsilon'])}  at delta {shown(fields['delta'])}, "
         f"by {fields['theorem']}",
         f"lower  epsilon {shown_down(fields['lower_epsilon'])}  by an exact member of the class",
         f"ratio  {shown(fields['ratio'])}",
@@ -27,7 +32,7 @@ def bracket_text(fields: dict[str, Any]) -> str:
 def certificate_text(fields: dict[str, Any]) -> str:
     """Return the few lines that a person reads first."""
     lines = [
-        f"epsilon  {shown(fields['epsilon'])}  at delta {fields['delta']:.6g}",
+        f"epsilon  {shown(fields['epsilon'])}  at delta {shown(fields['delta'])}",
         f"mu       {shown(fields['mu'])}",
         f"theorem  {fields['theorem']} [{fields['citation']}]",
         f"released {release_words(fields['release'])}, adjacency {fields['adjacency']}",
@@ -64,7 +69,36 @@ def shown_down(value: float | str | None) -> str:
     """A lower bound as text, never rounded up."""
     if value is None:
         return "-"
-    return value if isinstance(value, str) else f"{value * (1.0 - 1e-6):.6g}"
+    return value if isinstance(value, str) else round_down_to(value)
+
+
+def visible(text: object) -> str:
+    """Return text whose unseen characters are spelled out: controls, and marks of direction."""
+    return "".join(ascii(c)[1:-1] if unicodedata.category(c) in UNSEEN else c for c in str(text))
+
+
+def markdown(text: object) -> str:
+    """Return text that Markdown and HTML show as it is, in one line."""
+    return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", visible(" ".join(str(text).split())))
+
+
+def heading(document: dict[str, Any]) -> str:
+    """Return the title of a document; those of wane 0.1 have none."""
+    return str(document.get("title", "Privacy certificate"))
+
+
+def released_words(document: dict[str, Any]) -> str:
+    """Return what was released: of the iterates, and in the words of whoever released it."""
+    return f"{document['released']} {document.get('released_as', '')}".strip()
+
+
+def earlier_words(document: dict[str, Any]) -> str:
+    """Return what is known of other releases on the same records."""
+    found = document.get("earlier_releases", {"meaning": "Unknown: the document does not say."})
+    if found.get("source") != "ledger":
+        return str(found["meaning"])
+    together = f"epsilon {shown(found['epsilon'])} at delta {shown(found['delta'])}"
+    return f"{found['meaning']} All of them together: {together}."
 
 
 def release_words(release: str | list[int]) -> str:

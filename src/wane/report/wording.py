@@ -11,22 +11,36 @@ from typing import Any
 
 import numpy as np
 
-from wane.describe import Adjacency, EveryIterate, Iterates, LastIterate, NoisyDescent
+from wane.describe import (
+    Adjacency,
+    EveryIterate,
+    Fact,
+    Iterates,
+    LastIterate,
+    NoisyDescent,
+    derived,
+)
 from wane.describe.batches import Poisson, ShuffledOnce, WithoutReplacement
+from wane.describe.constants import defined
 from wane.report.citations import reference
-from wane.theory import Analysis
+from wane.report.text import shown
+from wane.theory import Analysis, Basis
 
 LOSS_CONSTANTS = (
     "gradient_bound",
+    "gradient_difference_bound",
     "smoothness",
     "strong_convexity",
     "holder_exponent",
     "holder_constant",
-    "log_sobolev",
     "dimension",
 )
 
-UNIT = "one record: one row of the data"
+ONE_ROW = "one record: one row of the data"
+CALCULATION = "Privacy calculation"
+"""The title of what was computed from a description alone."""
+CERTIFICATE = "Privacy certificate"
+"""The title of what accompanies a release."""
 
 ADJACENCY = {
     Adjacency.REPLACE_ONE: (
@@ -62,7 +76,7 @@ EXACT = (
 )
 EXACT_ALONE = (
     " Alone, however the noise inside the run was drawn, this noise would give epsilon {epsilon} "
-    "at delta {delta:g} for the one release, with the steps taken in exact arithmetic."
+    "at delta {delta} for the one release, with the steps taken in exact arithmetic."
 )
 
 NO_TUNING = (
@@ -83,12 +97,22 @@ class NoiseSource(enum.Enum):
     SEED = "seed"
 
     @property
+    def ran(self) -> bool:
+        """Whether anything was run at all."""
+        return self is not NoiseSource.NOT_RUN
+
+    @property
+    def title(self) -> str:
+        """What a document about it is called."""
+        return CERTIFICATE if self.ran else CALCULATION
+
+    @property
     def meaning(self) -> str:
         """The source in words."""
         return {
             NoiseSource.NOT_RUN: (
-                "This certificate was made from a description alone; whoever runs it must draw "
-                "Gaussian noise that nobody else can repeat."
+                "Nothing was run: this was computed from a description alone. Whoever runs it must "
+                "draw Gaussian noise that nobody else can repeat."
             ),
             NoiseSource.OPERATING_SYSTEM: (
                 "Gaussian noise in double precision from the ChaCha stream cipher with 20 rounds, "
@@ -118,7 +142,57 @@ class ExactNoise:
         said = EXACT.format(std=self.std)
         if self.epsilon is None:
             return said
-        return said + EXACT_ALONE.format(epsilon=self.epsilon, delta=self.delta)
+        return said + EXACT_ALONE.format(epsilon=self.epsilon, delta=shown(self.delta))
+
+
+@dataclass(frozen=True)
+class EarlierReleases:
+    """What a ledger holds of the same records, the release of this document included.
+
+    Attributes:
+        dataset: the public name of the records.
+        releases: how many were written down, this one included.
+        epsilon, delta: of all of them together.
+        head: the hash of the ledger's last row when this was written.
+    """
+
+    dataset: str
+    releases: int
+    epsilon: float
+    delta: float
+    head: str
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return what a document says of it."""
+        earlier = {0: "no earlier release", 1: "one earlier release"}
+        count = earlier.get(self.releases - 1, f"{self.releases - 1} earlier releases")
+        meaning = f"The ledger lists {count} on the same records; the whole is counted there."
+        epsilon = "infinity" if math.isinf(self.epsilon) else self.epsilon
+        return {"source": "ledger", "meaning": meaning, **vars(self), "epsilon": epsilon}
+
+
+UNKNOWN_EARLIER = {
+    "source": "unknown",
+    "meaning": (
+        "Unknown: no ledger was kept. Other releases on the same records, if there were any, are "
+        "not counted here, and their cost adds to this one's."
+    ),
+}
+
+
+def unit_words(rows_per_person: int) -> str:
+    """Return whom the guarantee protects."""
+    if rows_per_person == 1:
+        return ONE_ROW
+    return f"one person: at most {rows_per_person} rows of the data"
+
+
+def basis_words(declared: str, ran: bool) -> dict[str, str]:
+    """Return what each basis of a hypothesis means; nothing is enforced where nothing ran."""
+    made = {basis.value: basis.meaning for basis in Basis} | {Basis.DECLARED.value: declared}
+    if not ran:
+        made[Basis.ENFORCED.value] = "to be enforced by whoever runs it: nothing was run"
+    return made
 
 
 def numerics(grid: float, exact: ExactNoise | None = None) -> str:
@@ -178,18 +252,31 @@ def symbol_rows(run: NoisyDescent) -> list[dict[str, Any]]:
         ("b", "public divisor of each step's sum of gradients (batch size)", run.batch_size),
         ("eta", "step size", _range(run.plan.step_size)),
         ("s", "standard deviation of the noise on the averaged gradient", noise_range(run)),
-        ("C", "bound on the norm of one record's gradient", objective.gradient_bound),
+        ("C", _meaning("gradient_bound"), objective.gradient_bound),
+        ("E", _meaning("gradient_difference_bound"), objective.gradient_difference_bound),
         ("Delta", "how far one record moves the averaged gradient", run.gradient_sensitivity),
-        ("M", "upper end of one record's Hessian (smoothness)", objective.smoothness),
-        ("m", "lower end of one record's Hessian (convexity)", objective.strong_convexity),
-        ("lambda", "weight of the ridge term, the same for all records", objective.ridge),
-        ("D", "diameter of the domain", _diameter(run)),
+        ("M", _meaning("smoothness"), objective.smoothness),
+        ("m", _meaning("strong_convexity"), objective.strong_convexity),
+        ("lambda", _meaning("ridge"), objective.ridge),
+        ("D", defined("domain", "diameter").sentence, _diameter(run)),
     ]
     return [{"symbol": s, "meaning": m, "value": v} for s, m, v in rows if v is not None]
 
 
-def constant_rows(run: NoisyDescent, origin: str) -> list[dict[str, Any]]:
-    """Return the constants of this run, each with where it comes from."""
+def _meaning(name: str) -> str:
+    """The definition of a constant of the losses, as it is written once."""
+    return f"{name}: {defined('objective', name).sentence}"
+
+
+def constant_rows(
+    run: NoisyDescent,
+    origin: str,
+    *,
+    ran: bool,
+    sampler: dict[str, Any] | None = None,
+    facts: tuple[Fact, ...] = (),
+) -> list[dict[str, Any]]:
+    """Return the constants of this run and of its sampler, each with where it comes from."""
     objective = run.objective
     rows: list[tuple[str, Any, str]] = [
         (f"objective.{name}", getattr(objective, name), origin) for name in LOSS_CONSTANTS
@@ -199,14 +286,16 @@ def constant_rows(run: NoisyDescent, origin: str) -> list[dict[str, Any]]:
         ("objective.form", objective.form.value, origin),
     ]
     if objective.clipped:
-        rows.append(
-            ("objective.clipped", "yes", "every record's gradient is clipped while running")
-        )
+        done = "is clipped while running" if ran else "must be clipped by whoever runs it"
+        rows.append(("objective.clipped", "yes", f"every record's gradient {done}"))
     rows += [
         ("domain.diameter", _diameter(run), "from the domain"),
         ("gradient_sensitivity", run.gradient_sensitivity, _sensitivity_words(run)),
         ("noise on the averaged gradient", noise_range(run), _noise_words(run)),
     ]
+    chains = {name: value for name, value in (sampler or {}).items() if name != "kind"}
+    rows += [(f"sampler.{name}", value, origin) for name, value in chains.items()]
+    rows += [(f.kind.value, f.value, f"stated of this run only: {f.kind.meaning}") for f in facts]
     return [{"name": n, "value": v, "origin": o} for n, v, o in rows if v is not None]
 
 
@@ -225,8 +314,12 @@ def _range(values: Any) -> float | str:
 
 
 def _sensitivity_words(run: NoisyDescent) -> str:
-    twice = "2 x " if run.adjacency is Adjacency.REPLACE_ONE else ""
-    return f"{twice}gradient_bound / batch size, for {run.adjacency.value} adjacency"
+    losses = run.objective
+    replaced = run.adjacency is Adjacency.REPLACE_ONE
+    bound = "2 x gradient_bound" if replaced else "gradient_bound"
+    if replaced and derived.difference(losses) == losses.gradient_difference_bound:
+        bound = "gradient_difference_bound"
+    return f"{bound} / batch size, for {run.adjacency.value} adjacency"
 
 
 def _noise_words(run: NoisyDescent) -> str:

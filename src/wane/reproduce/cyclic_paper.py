@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from wane.audit import counterexamples as exact
 from wane.audit.linear import exact_scalar_mu
 from wane.certify import mu_by_position
 from wane.describe import Cyclic, IterateNoise, NoisyDescent, Objective
 from wane.describe.domains import Domain, Ridge, Unbounded
+from wane.literature import cyclic_refuted as exact
 from wane.reproduce.exhibits import Row, counterexample
 from wane.theory import facts
 

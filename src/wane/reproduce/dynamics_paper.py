@@ -89,7 +89,9 @@ def _signed() -> list[Row]:
     for steps in range(1, 13):
         gaps = [0.5 * (-1.0) ** k for k in range(steps)]
         run = NoisyDescent(
-            objective=Objective(gradient_bound=0.25, smoothness=1.9625, strong_convexity=0.8),
+            objective=Objective(
+                gradient_difference_bound=0.5, smoothness=1.9625, strong_convexity=0.8
+            ),
             records=1,
             steps=steps,
             step_size=1.0,

@@ -100,7 +100,10 @@ def _display() -> list[Row]:
 
 
 def _unmerged() -> list[Row]:
-    """A process pushed away from the origin, theta = -1 and rho = 1: its laws never merge."""
+    """A process pushed away from a mirror at zero, started at 0 and at 1: its laws never merge.
+
+    It is |Y| with Y ~ N(x e^t, e^(2t) - 1); its invariant measure is unique.  Order two.
+    """
 
     def variance(time: float) -> float:
         return math.expm1(2.0 * time)
@@ -109,7 +112,8 @@ def _unmerged() -> list[Row]:
         return (math.exp(time) / variance(time)) ** 2
 
     def remaining(time: float) -> float:
-        return math.exp(2.0 * time) / (2.0 * variance(time))
+        square = math.exp(2.0 * time) / variance(time)
+        return 0.5 * math.log(math.cosh(square)) if square < 700.0 else 0.5 * square
 
     return [
         {
@@ -203,8 +207,9 @@ MIXING = (
         source=(KEY, "Theorem 6"),
         says=(
             "the integral of the rate from t on bounds the divergence at t, divided by the order.",
-            "only if the two laws merge, which must be shown.  A process pushed away from the "
-            "origin keeps its memory.  Corrected: the integral to a horizon plus what is left.",
+            "only if the two laws merge, which a unique invariant measure does not imply.  A "
+            "process pushed away from a mirror keeps its memory.  Corrected: the integral to a "
+            "horizon plus what is left.",
         ),
         rows=_unmerged,
         along=("time", "time of release"),
@@ -213,12 +218,13 @@ MIXING = (
     ),
     counterexample(
         "mixing-e2-7",
-        "The suggested process is not better at every time",
+        "The suggested process is better at time one, not at every time",
         source=(KEY, "Theorem 8, second half"),
         says=(
-            "with the suggested parameters the error is at most that of the Gaussian mechanism.",
-            "at the time one it is; earlier it can be five times as large, because the suggested "
-            "parameters violate the condition of the first half.",
+            "at time one the error with the suggested parameters is at most that of the Gaussian "
+            "mechanism; 'in particular' suggests that the first half, for all times, applies.",
+            "the claim at time one is true.  Earlier the error can be five times as large, because "
+            "the suggested parameters violate the condition of the first half.",
         ),
         rows=_never_better,
         along=("time", "time of release"),

@@ -62,7 +62,7 @@ def _certified_steps(eta: float, p: float) -> float:
 
 def _energy() -> list[Row]:
     """Figure 2 of the modulus paper: three steps of a nonsmooth convex loss, D = 5."""
-    offset, noises = moduli.nonsmooth_convex(1.0, 1.0).offset, (1.0, 0.01, 0.4)
+    offset, noises = moduli.nonsmooth_convex(1.0, 2.0).offset, (1.0, 0.01, 0.4)
 
     def spread(u: float) -> float:
         return math.sqrt(u * u + offset)
@@ -101,7 +101,7 @@ def _modulus_table() -> list[Row]:
     weak = modulus_paper.weak_smoothness_offset(eta=eta, M=t["M"], p=t["p"])
     tight = moduli.strongly_convex_smooth(eta, t["kappa"], t["beta"])
     lines = (
-        (1.0, (2.0 * eta * t["L"]) ** 2, moduli.nonsmooth_convex(eta, t["L"])),
+        (1.0, (2.0 * eta * t["L"]) ** 2, moduli.nonsmooth_convex(eta, 2.0 * t["L"])),
         (1.0, weak, moduli.weakly_smooth(eta, t["M"], t["p"])),
         (printed_c, 0.0, tight),
         (1.0, 0.0, moduli.smooth_convex(eta, t["beta"])),

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from wane import mixing
-from wane.audit.counterexamples import clip_jacobian
 from wane.describe import Objective
 from wane.literature import modulus_paper as printed
+from wane.literature.cyclic_refuted import clip_jacobian
 from wane.numerics.sampled_gaussian import renyi_replace
 from wane.reproduce.exhibits import Row, counterexample
 from wane.theory import facts

@@ -1,5 +1,6 @@
 """Run what was certified: noisy descent on real records, of which only the release comes back."""
 
+from wane.randomness import private_generator, seeded_generator_voids_privacy
 from wane.run import links
 from wane.run.batching import Rows
 from wane.run.checkpoint import Checkpoint, new_checkpoint_key
@@ -7,7 +8,6 @@ from wane.run.descent import GradientSums, descend
 from wane.run.discrete_gaussian import DiscreteGaussian
 from wane.run.grid import release_grid, to_grid
 from wane.run.linear import LinearSums
-from wane.run.randomness import private_generator, seeded_generator_voids_privacy
 
 __all__ = [
     "Checkpoint",

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from wane.describe import NoisyDescent, check
 from wane.describe.fields import run_to_fields
 from wane.errors import InvalidDescription, MissingExtra
+from wane.randomness import public_generator
 
 Array = NDArray[np.float64]
 Sums = Callable[[Array, slice], Array]
@@ -79,7 +80,7 @@ class Checkpoint:
                 f"key must be {KEY_BYTES} bytes, got something else; make one with "
                 "new_checkpoint_key()."
             )
-        _cipher(self.key)
+        cipher_of(self.key)
 
     def __reduce__(self) -> Any:
         raise TypeError("a checkpoint is never pickled: it holds its key.")
@@ -105,7 +106,7 @@ class Keeper:
         """Read the file, if there is one; leaves the generator as it was when the run began."""
         self._path = Path(checkpoint.path)
         self._every = checkpoint.every
-        self._cipher = _cipher(checkpoint.key)
+        self._cipher = cipher_of(checkpoint.key)
         self._begun = checkpoint.begun
         self._header = MAGIC + _fingerprint(run_to_fields(run), start, checkpoint.context)
         self._generator = generator
@@ -166,13 +167,15 @@ class Keeper:
         return self._path.with_name(self._path.name + ".part")
 
     def _set_generator(self, state: Mapping[str, Any]) -> None:
-        kind = self._generator.bit_generator.state["bit_generator"]
-        if kind != state["bit_generator"]:
-            raise InvalidDescription(
-                f"generator must be of the kind that the run began with, {state['bit_generator']}, "
-                f"got {kind}."
-            )
-        self._generator.bit_generator.state = state
+        own = dict(self._generator.bit_generator.state)
+        if own["state"].keys() == state["state"].keys():
+            # the name may be another: a private generator has a class of its own
+            self._generator.bit_generator.state = own | {"state": state["state"]}
+            return
+        raise InvalidDescription(
+            f"generator must be of the kind that the run began with, "
+            f"got {type(self._generator.bit_generator).__name__}."
+        )
 
     def _write(self, iterate: Array, released: list[Array], done: int, used: int) -> None:
         plain = BytesIO()
@@ -190,7 +193,7 @@ class Keeper:
         nonce = secrets.token_bytes(NONCE_BYTES)
         sealed = nonce + self._cipher.encrypt(nonce, plain.getvalue(), self._header)
         try:
-            _write_whole(self._part, self._path, self._header + sealed)
+            write_whole(self._part, self._path, self._header + sealed)
         except OSError as error:
             raise InvalidDescription(
                 f"checkpoint {self._path!s:.120} cannot be written: {error.strerror}."
@@ -235,7 +238,8 @@ class Keeper:
             return dict(archive)
 
 
-def _cipher(key: bytes) -> Any:
+def cipher_of(key: bytes) -> Any:
+    """Return what seals and unseals under this key."""
     try:
         from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
     except ImportError:
@@ -246,7 +250,7 @@ def _cipher(key: bytes) -> Any:
     return ChaCha20Poly1305(key)
 
 
-def _write_whole(part: Path, place: Path, content: bytes) -> None:
+def write_whole(part: Path, place: Path, content: bytes) -> None:
     """Have the old file or the new one at any instant, readable by its owner only."""
     part.unlink(missing_ok=True)
     try:
@@ -275,7 +279,7 @@ def _records_of(
     found = find(key)
     if found is not None:
         return np.frombuffer(found, np.uint8)
-    chance = np.random.default_rng(int.from_bytes(hmac.digest(key, header, "sha256")))
+    chance = public_generator(int.from_bytes(hmac.digest(key, header, "sha256")))
     cuts = np.unique(np.linspace(0, records, PROBED_PARTS + 1).astype(np.intp)).tolist()
     with np.errstate(all="ignore"):
         made = [
@@ -301,3 +305,48 @@ def _state_in(text: str) -> dict[str, Any]:
 
     made: dict[str, Any] = json.loads(text, object_hook=back)
     return made
+
+
+def write_sealed(checkpoint: Checkpoint, name: str, **arrays: Any) -> None:
+    """Write arrays to the checkpoint's file, sealed under its key and bound to a public name."""
+    plain, path = BytesIO(), Path(checkpoint.path)
+    np.savez(plain, **arrays)
+    header = MAGIC + hashlib.sha256((name + checkpoint.context).encode()).digest()
+    nonce = secrets.token_bytes(NONCE_BYTES)
+    sealed = nonce + cipher_of(checkpoint.key).encrypt(nonce, plain.getvalue(), header)
+    try:
+        write_whole(path.with_name(path.name + ".part"), path, header + sealed)
+    except OSError as error:
+        raise InvalidDescription(
+            f"checkpoint {path!s:.120} cannot be written: {error.strerror}."
+        ) from None
+
+
+def read_sealed(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
+    """Return what `write_sealed` wrote under the same name and key, and delete the file."""
+    from cryptography.exceptions import InvalidTag
+
+    path = Path(checkpoint.path)
+    header = MAGIC + hashlib.sha256((name + checkpoint.context).encode()).digest()
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InvalidDescription(
+            f"checkpoint {path!s:.120} cannot be read: {error.strerror}."
+        ) from None
+    if raw[:HEADER_BYTES] != header:
+        raise InvalidDescription(
+            f"checkpoint {path!s:.120} must be of this run, got another's or another file."
+        )
+    nonce, body = raw[HEADER_BYTES : HEADER_BYTES + NONCE_BYTES], raw[HEADER_BYTES + NONCE_BYTES :]
+    try:
+        plain = cipher_of(checkpoint.key).decrypt(nonce, body, header)
+    except (InvalidTag, ValueError):
+        raise InvalidDescription(
+            f"key must be the one that sealed the checkpoint {path!s:.120}, got another, or the "
+            "file is damaged."
+        ) from None
+    with np.load(BytesIO(plain), allow_pickle=False) as archive:
+        found = dict(archive)
+    path.unlink()
+    return found

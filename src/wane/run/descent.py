@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 from wane.describe import EveryIterate, Iterates, NoisyDescent
 from wane.describe.domains import Domain
 from wane.errors import InvalidDescription
+from wane.randomness import private_generator
+from wane.run.admission import require_described, require_finite, require_resolved
 from wane.run.batching import Rows, chooser
 from wane.run.checkpoint import Checkpoint, Keeper
+from wane.run.grid import grid_below, protecting_noises, release_grid, to_grid
 
 Array = NDArray[np.float64]
 Progress = Callable[[int], None]
@@ -46,22 +49,24 @@ def descend(
     run: NoisyDescent,
     gradients: GradientSums,
     *,
-    generator: np.random.Generator,
+    generator: np.random.Generator | None = None,
     start: Array | None = None,
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Array:
-    """Run the description on these records and return what it releases.
+    """Run the description on these records and return what it releases, rounded to its grid.
 
-    The last iterate, or for a run that releases several, these stacked along a new first axis.
-    What can be wrong with the arguments is refused before the first step; after it nothing is
-    raised, warned of or logged, whatever the records hold: an iterate that has left the floats
-    starts again from zero.
+    The last iterate, or for a run that releases several, these stacked along a new first axis; each
+    on the grid of the noise that protects it.  What can be wrong with the arguments is refused
+    before the first step; after it nothing is raised, warned of or logged, whatever the records
+    hold.  Noise is private unless a test gives a `generator` of its own.
 
     With a `checkpoint` the run saves itself, sealed, and takes up what it finds there; the end is
     the same bit for bit, and deletes the file.
     """
+    require_described(run, gradients)
     x = _start(run, gradients, start)
+    generator = private_generator() if generator is None else generator
     keeper = None if checkpoint is None else Keeper(checkpoint, run, x, gradients, generator)
     choose = chooser(run, generator)
     kept = _released_steps(run)
@@ -88,7 +93,7 @@ def descend(
                     keeper.step(x, released, done, used)
     if keeper is not None:
         keeper.finish()
-    return np.stack(released) if released else x
+    return _rounded(run, released) if released else to_grid(x, release_grid(run))
 
 
 def noisy_step(
@@ -112,16 +117,7 @@ def noisy_step(
 
 
 def _start(run: NoisyDescent, gradients: GradientSums, start: Array | None) -> Array:
-    bound = run.objective.gradient_bound
-    if bound is None or gradients.gradient_bound > bound:
-        raise InvalidDescription(
-            f"gradients must be bounded by the described gradient_bound={bound}, "
-            f"got {gradients.gradient_bound}; describe what will run."
-        )
-    if gradients.records != run.records:
-        raise InvalidDescription(
-            f"records must be the described {run.records}, got {gradients.records} rows."
-        )
+    """The start as an array, checked and moved into the domain."""
     x = np.zeros(gradients.shape) if start is None else np.array(start, dtype=np.float64)
     if not np.isfinite(x).all():
         raise InvalidDescription("start must hold finite numbers, got NaN or infinity.")
@@ -134,11 +130,16 @@ def _start(run: NoisyDescent, gradients: GradientSums, start: Array | None) -> A
             f"objective.dimension must be the number of parameters, {x.size}, "
             f"got {run.objective.dimension}."
         )
+    require_resolved(run, x)
+    require_finite(run, x.size, float(np.linalg.norm(x.ravel())))
     return safe_prox(run.domain, x, float(run.plan.step_size[0]))
 
 
 def safe_prox(domain: Domain, x: Array, step_size: float) -> Array:
-    """Return the prox; a point beyond the floats, which it would refuse, counts as the origin."""
+    """Return the prox; a point beyond the floats, which it would refuse, counts as the origin.
+
+    Sums that keep their bound never lead there: see `wane.run.admission`.
+    """
     flat = x.ravel()
     if not np.isfinite(flat).all():
         flat = np.zeros_like(flat)
@@ -147,6 +148,13 @@ def safe_prox(domain: Domain, x: Array, step_size: float) -> Array:
     except np.linalg.LinAlgError:  # a factorisation that did not converge
         moved = domain.prox(np.zeros_like(flat), step_size)
     return np.asarray(moved, dtype=np.float64).reshape(x.shape)
+
+
+def _rounded(run: NoisyDescent, released: list[Array]) -> Array:
+    """Released iterates on the grids of the noises that protect them."""
+    noises = protecting_noises(run, sorted(_released_steps(run)))
+    pairs = zip(released, noises, strict=True)
+    return np.stack([to_grid(iterate, grid_below(noise)) for iterate, noise in pairs])
 
 
 def _released_steps(run: NoisyDescent) -> frozenset[int] | range:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription
 from wane.guarantees import RenyiDP
-from wane.run.grid import FINER, last_noise, release_grid, to_grid
+from wane.run.grid import FINER, protecting_noise, release_grid, to_grid
 
 Array = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ class DiscreteGaussian:
 
     @classmethod
     def on_release(cls, run: NoisyDescent, times: float) -> DiscreteGaussian:
-        """Return the noise for what this run releases, so many times as large as its last noise.
+        """Return the noise for what this run releases, so many times the noise that protects it.
 
         On the run's own `release_grid`; both come from the description alone.
         """
@@ -75,11 +75,11 @@ class DiscreteGaussian:
         spacing = release_grid(run)
         if not spacing:
             raise InvalidDescription("release_noise must be None for a run that adds no noise.")
-        std = factor * last_noise(run)
+        std = factor * protecting_noise(run)
         if not spacing <= std <= _EXACT * spacing:
             raise InvalidDescription(
-                f"release_noise must be between {2.0**-FINER:g} and {2.0**40:g} times the run's "
-                f"last noise, got {factor:g}."
+                f"release_noise must be between {2.0**-FINER:g} and {2.0**40:g} times the noise "
+                f"that protects the release, got {factor:g}."
             )
         return cls(std, spacing)
 

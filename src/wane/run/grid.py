@@ -5,6 +5,13 @@ of them can occur depends on what was added to what, and that depends on the rec
 is rounded to a grid.  Its spacing comes from the description alone, and rounding looks at nothing
 but the release, so it is post-processing and costs no privacy.
 
+**Which noise.**  The grid must be far above the last bits of every noise that the guarantee rests
+on.  The last one may be far too small for that: after a step of size 1e-30 an iterate still has the
+bits of the step before.  So each step's noise is followed to the release, times the largest factor
+by which every later step may shrink a distance, never more than one; the grid is 2^-FINER of the
+largest that is left.  Where a description says less of its losses the factor is one and the grid
+coarser, which is the safe side.  In a bounded set no noise counts for more than the diameter.
+
 **What this cures.**  The released numbers have no bits below the grid, so those bits tell nothing.
 Between two neighbours on the grid lie at least 2^(52 - FINER) numbers of the size of the noise,
 whose irregular gaps are averaged out.
@@ -17,6 +24,7 @@ their rounding is covered by a margin, see `wane.run.linear`.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,25 +34,66 @@ from wane.describe import NoisyDescent
 Array = NDArray[np.float64]
 
 FINER = 10
-"""The grid is 2^-FINER of the last noise: rounding adds less than 1e-7 of its variance."""
+"""The grid is 2^-FINER of the noise: rounding adds less than 1e-7 of its variance."""
 _SMALLEST = -1074
 
 
-def last_noise(run: NoisyDescent) -> float:
-    """Return the deviation of the last noise that a step of this run adds; 0 if none adds any."""
-    with np.errstate(all="ignore"):
-        stds = run.plan.step_size * run.gradient_noise_stds
-    noisy = stds[(stds > 0.0) & np.isfinite(stds)]
-    return float(noisy[-1]) if noisy.size else 0.0
+def protecting_noise(run: NoisyDescent) -> float:
+    """Return the largest deviation of a step's noise that may be left in the last iterate.
+
+    It is 0 if no step adds noise.
+    """
+    return protecting_noises(run, [run.total_steps])[0]
+
+
+def protecting_noises(run: NoisyDescent, after: Iterable[int]) -> list[float]:
+    """Return the same for the iterates after these numbers of steps, which must increase."""
+    phases = iter(zip(run.plan, run.gradient_noise_stds.tolist(), strict=True))
+    made: list[float] = []
+    left = own = 0.0
+    factor, done, end = 1.0, 0, 0
+    for wanted in after:
+        while done < wanted:
+            if done == end:
+                phase, noise_std = next(phases)
+                own = min(phase.step_size * noise_std, float(run.domain.diameter))
+                own = own if math.isfinite(own) else 0.0
+                factor = _largest_factor(run, phase.step_size, cool_down=phase.cool_down)
+                end += phase.repeat
+            count = min(end, wanted) - done
+            left = max(left * factor**count, own)
+            done += count
+        made.append(left)
+    return made
+
+
+def _largest_factor(run: NoisyDescent, step_size: float, *, cool_down: bool) -> float:
+    """How much of a distance a step may leave, as far as the description tells; at most one."""
+    kept = abs(1.0 - step_size * run.objective.ridge)
+    if not cool_down:
+        m, M = run.objective.strong_convexity, run.objective.smoothness
+        if m is None or M is None or m < 0.0 or run.objective.clipped:
+            return 1.0
+        kept = max(kept, abs(1.0 - step_size * (run.objective.ridge + M)))
+    return min(1.0, kept * run.domain.lipschitz(step_size))
 
 
 def release_grid(run: NoisyDescent) -> float:
-    """Return the spacing for what this run releases; 0 if no step adds noise."""
-    noise = last_noise(run)
-    if not noise:
+    """Return the spacing for the last iterate of this run; 0 if no step adds noise."""
+    return grid_below(protecting_noise(run))
+
+
+def grid_below(noise_std: float) -> float:
+    """Return the spacing for a release with noise of this deviation; 0 if there is none."""
+    return math.ldexp(power_of_two_below(noise_std), -FINER) or power_of_two_below(noise_std)
+
+
+def power_of_two_below(value: float) -> float:
+    """Return the largest power of two that is not above the value; 0 for 0."""
+    if not value:
         return 0.0
-    _, exponent = math.frexp(noise)  # 2^(exponent - 1) <= the last noise
-    return math.ldexp(1.0, max(exponent - 1 - FINER, _SMALLEST))
+    _, exponent = math.frexp(value)  # 2^(exponent - 1) <= value
+    return math.ldexp(1.0, max(exponent - 1, _SMALLEST))
 
 
 def to_grid(values: Array, spacing: float) -> Array:

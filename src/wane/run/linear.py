@@ -49,7 +49,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +99,7 @@ class LinearSums:
         gradient_bound: float | None = None,
         intercept: float = 0.0,
         reserve: float = 0.0,
+        capacity: int | None = None,
     ) -> None:
         """Bound every record; reads the features once, and copies them only if they must be.
 
@@ -110,6 +111,8 @@ class LinearSums:
             gradient_bound: cap on the length of a record's gradient, below the link's own.
             intercept: value of the constant coordinate, 0 for none.
             reserve: share of both bounds kept free for roundings after the sum is returned.
+            capacity: the margin is that of so many records, for batches whose number of records
+                must not show in how the others are bounded; None for as many as there are.
         """
         self._features = _matrix(features)
         self._link = link
@@ -121,9 +124,13 @@ class LinearSums:
         )
         self._targets = _aligned(targets, self.records, link.outputs)
         self._rows, self._group = _block_sizes(self._features, link.outputs)
+        self._capacity = capacity
         self._margin = self._checked_margin(reserve)
         with np.errstate(all="ignore"):
             self._bound_records()
+
+    makes_null_records: ClassVar[bool] = True
+    """A row that holds no record counts as the null record."""
 
     @property
     def records(self) -> int:
@@ -151,8 +158,13 @@ class LinearSums:
         return self._objective
 
     def fingerprint(self, key: bytes) -> bytes:
-        """Return a keyed hash of the records in their order; it says nothing without the key."""
+        """Return a keyed hash of the records in their order, their loss and their bounds.
+
+        It says nothing without the key.
+        """
         made = hashlib.blake2b(key=key, digest_size=32, person=b"wane-records")
+        bounds = (self._norm, self._bound, self._intercept, self._margin)
+        made.update(f"{self._link!r} {[bound.hex() for bound in bounds]}\n".encode())
         for kept in (self._features, self._targets):
             made.update(f"{kept.shape} {kept.dtype}\n".encode())
             made.update(kept.data)
@@ -194,10 +206,18 @@ class LinearSums:
 
         The 32 also cover the short block at the end of each lane, and the sum over lanes.
         """
-        return int(self._rows + self.records // self._rows + 32)
+        if self._capacity is None:
+            return int(self._rows + self.records // self._rows + 32)
+        shortest, longest = _rows_read(self._features, self._link.outputs)
+        return int(longest + self._room // shortest + 32)
+
+    @property
+    def _room(self) -> int:
+        """The number of records that the margin is made for."""
+        return max(self.records, self._capacity or 0)
 
     def _checked_margin(self, reserve: float) -> float:
-        margin = (2.5 * self._terms * self.records + self._link.outputs + 64) * UNIT
+        margin = (2.5 * self._terms * self._room + self._link.outputs + 64) * UNIT
         margin += check.real("reserve", reserve, least=0.0)
         if margin > LARGEST_MARGIN:
             raise InvalidDescription(
@@ -248,12 +268,12 @@ class LinearSums:
                 parts = tuple(blocks(group, self._rows))
                 margins = [view.times(part, weights) for part in parts]
                 residuals = self._residuals(_joined(margins), x, group)
-                if self._intercept:
-                    total[-1] += self._intercept * residuals.sum(axis=0)
                 spots = tuple(blocks(slice(0, len(residuals)), self._rows))
                 # from the last, which is still at hand
                 for part, spot in zip(parts[::-1], spots[::-1], strict=True):
                     total[:columns] += view.gathered(part, residuals[spot])
+                    if self._intercept:
+                        total[-1] += self._intercept * residuals[spot].sum(axis=0)
         return total
 
     def _residuals(self, margins: Array, x: Array, part: Rows) -> Array:
@@ -272,12 +292,21 @@ class LinearSums:
 
 def _block_sizes(features: NDArray[Any], outputs: int) -> tuple[int, int]:
     """How many rows are read at once, and about how many a link is asked."""
+    copied, in_place = _rows_read(features, outputs)
+    rows = in_place if read_in_place(features) else copied
+    return rows, max(1, _rows_asked(outputs) // rows) * rows
+
+
+def _rows_asked(outputs: int) -> int:
+    return min(LINK_ROWS, LINK_BYTES // (8 * outputs))
+
+
+def _rows_read(features: NDArray[Any], outputs: int) -> tuple[int, int]:
+    """How many rows are read at once if they are copied, and if they are read in place."""
     columns = features.shape[1]
-    asked = min(LINK_ROWS, LINK_BYTES // (8 * outputs))
-    rows = max(FEWEST_ROWS, BLOCK_BYTES // (8 * columns))
-    if read_in_place(features):
-        rows = max(rows, min(asked, IN_PLACE_BYTES // (features.itemsize * columns)))
-    return rows, max(1, asked // rows) * rows
+    copied = max(FEWEST_ROWS, BLOCK_BYTES // (8 * columns))
+    most = IN_PLACE_BYTES // (features.itemsize * columns)
+    return copied, max(copied, min(_rows_asked(outputs), most))
 
 
 def _joined(parts: list[Array]) -> Array:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import accumulate
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,9 @@ class PartedSums:
         self._shape = shape
         self._objective = objective
         self._bound = float(objective.gradient_bound)
+
+    makes_null_records: ClassVar[bool] = True
+    """A row that holds no record counts as the null record."""
 
     @property
     def records(self) -> int:

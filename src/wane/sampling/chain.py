@@ -71,11 +71,22 @@ class PointStart:
     """The chain starts at one point, at most `distance` from the minimiser of the potential.
 
     `distance` may be left None: then no distance to the target is certified.  The norm of the
-    gradient at the start over `strong_convexity` is a valid bound (`distance_bound`), but read
+    gradient at the start over `strong_convexity` is a valid bound (`PointStart.near`), but read
     from private data it is a release: use a bound that holds for all data.
+
+    Attributes:
+        distance: to the minimiser of the potential, for every data set.
+        target: the potential that the distance was computed for; a chain on another refuses it.
+            None for a distance that is declared of whatever chain it stands in.
     """
 
     distance: float | None = None
+    target: Target | None = None
+
+    @classmethod
+    def near(cls, target: Target, gradient_norm: float) -> PointStart:
+        """Return the start at a point where the gradient of this target is at most so long."""
+        return cls(distance_bound(target, gradient_norm), target)
 
     def __post_init__(self) -> None:
         """Refuse a negative distance."""
@@ -92,11 +103,13 @@ class PointStart:
 class NormalStart:
     """The chain starts from N(centre, variance I), the centre within `distance` of the minimiser.
 
-    `distance` may be left None: then no distance to the target is certified.
+    `distance` may be left None: then no distance to the target is certified.  `target` is the
+    potential that it was computed for, as for `PointStart`.
     """
 
     variance: float
     distance: float | None = None
+    target: Target | None = None
 
     def __post_init__(self) -> None:
         """Refuse a negative distance or no variance."""
@@ -197,11 +210,21 @@ def largest_underdamped_step(target: Target, friction: float, inverse_mass: floa
 
 
 def _check_common(chain: Overdamped | Underdamped) -> None:
-    check.kind("target", chain.target, (Target,))
-    check.kind("start", chain.start, (PointStart, NormalStart))
+    check_start(chain.target, chain.start)
     check.real("step_size", chain.step_size, above=0.0)
     check.whole("steps", chain.steps, least=1, most=MOST_STEPS)
     check.real("temperature", chain.temperature, above=0.0)
+
+
+def check_start(target: Target, start: InitialLaw) -> None:
+    """Refuse a start whose distance was computed for another potential."""
+    check.kind("target", target, (Target,))
+    check.kind("start", start, (PointStart, NormalStart))
+    if start.target is not None and start.target != target:
+        raise InvalidDescription(
+            f"start must be one of this target, got a distance of {start.distance} that was "
+            "computed for another; compute it for this one."
+        )
 
 
 def _check_stable(step_size: float, largest: float) -> None:

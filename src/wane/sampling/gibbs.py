@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from wane.describe import check
 from wane.guarantees import GaussianDP, RenyiDP
+from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 
 
 def exact_gibbs(
@@ -22,7 +23,11 @@ def exact_gibbs(
     Delta = check.real("gradient_sensitivity", gradient_sensitivity, least=0.0)
     m = check.real("strong_convexity", strong_convexity, above=0.0)
     tau = check.real("temperature", temperature, above=0.0)
-    return GaussianDP(Delta / math.sqrt(tau * m) * (1.0 + 1e-15))
+    if Delta == 0.0:
+        return GaussianDP(0.0)
+    # one root after the other: the product may leave the range of doubles where mu does not
+    mu = Delta / math.sqrt(tau) / math.sqrt(m)
+    return GaussianDP(inflate(max(mu, SMALLEST_POSITIVE), 1e-15))
 
 
 @dataclass(frozen=True)
@@ -52,5 +57,5 @@ def exact_gibbs_bounded(*, range_of_difference: float, temperature: float = 1.0)
     """
     r = check.real("range_of_difference", range_of_difference, least=0.0)
     tau = check.real("temperature", temperature, above=0.0)
-    epsilon = r / tau * (1.0 + 4e-16)
+    epsilon = inflate(max(r / tau, SMALLEST_POSITIVE), 4e-16) if r > 0.0 else 0.0
     return RenyiDP(PureCurve(epsilon), label=f"{epsilon:g}-DP")

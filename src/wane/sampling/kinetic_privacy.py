@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from wane.describe import check
-from wane.numerics.rounding import inflate
+from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 from wane.sampling.chain import Underdamped
 from wane.sampling.distance.kinetic import Contraction, steering_cost
 from wane.sampling.distance.standard import KineticLetters, kinetic_letters_of
@@ -23,7 +23,8 @@ def composed_mu(chain: Underdamped, gradient_sensitivity: float) -> float:
     The first corollary of the proof: the window is the whole run.
     """
     x = kinetic_letters_of(chain)
-    return _up(_energy(x, _per_temperature(chain, gradient_sensitivity), x.N))
+    GD = _per_temperature(chain, gradient_sensitivity)
+    return _up(_energy(x, GD, x.N)) if GD > 0.0 else 0.0
 
 
 def last_state_mu(chain: Underdamped, gradient_sensitivity: float) -> float:
@@ -55,7 +56,7 @@ def mu_with_window(x: KineticLetters, sensitivity: float, window: int) -> float:
     # the gap is a difference; its rounding is relative to its larger part
     Psi = inflate(Psi, 1e-12 + 4e-15 * (x.rate * x.eta + step.k1) / step.gap)
     steering = steering_cost(x, window) * Psi / math.sqrt(2.0 * x.gam * x.mu)
-    return _up(steering + _energy(x, sensitivity, window))
+    return _up(steering + _energy(x, sensitivity, window)) if sensitivity > 0.0 else 0.0
 
 
 def _energy(x: KineticLetters, sensitivity: float, steps: int) -> float:
@@ -64,8 +65,9 @@ def _energy(x: KineticLetters, sensitivity: float, steps: int) -> float:
 
 def _per_temperature(chain: Underdamped, gradient_sensitivity: float) -> float:
     Delta = check.real("gradient_sensitivity", gradient_sensitivity, least=0.0)
-    return Delta / chain.temperature
+    return max(Delta / chain.temperature, SMALLEST_POSITIVE) if Delta > 0.0 else 0.0
 
 
 def _up(value: float) -> float:
-    return inflate(value, 1e-14)
+    """A positive value, raised; one that underflows stays positive."""
+    return inflate(max(value, SMALLEST_POSITIVE), 1e-14)

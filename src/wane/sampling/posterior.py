@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from wane.describe import Adjacency, LossForm, NoisyDescent, Objective, Temperature, check
+from wane.describe import Adjacency, LossForm, NoisyDescent, Objective, Temperature, check, derived
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import GaussianDP
 from wane.sampling.chain import Overdamped, PointStart, Target
@@ -62,6 +62,7 @@ class Losses:
                 raise InvalidDescription(
                     f"objective.{name} must be declared to sample, got None; nothing is assumed."
                 )
+        derived.refuse_impossible_bounds(self.objective, math.inf)
         check.real("shared_curvature", self.shared_curvature, least=0.0)
         for name in ("laplacian_lipschitz", "height_at_start", "range_of_loss"):
             if getattr(self, name) is not None:
@@ -113,33 +114,42 @@ class Posterior:
     def target(self) -> Target:
         """The potential's constants, in the units of the descent, for neighbouring data as well.
 
-        A record that is null or absent does not bend; what all records share stays.
+        A record that is null or absent does not bend; what all records share stays.  One record
+        more adds its share, at the same divisor.
         """
         m, M = self.losses.objective.strong_convexity, self.losses.objective.smoothness
         assert m is not None and M is not None
         if self.adjacency is not Adjacency.REPLACE_ONE:
             m = m * (self.records - 1) / self.records if m > 0.0 else m * (1 + 1 / self.records)
+        third = self.losses.laplacian_lipschitz
         return Target(
             strong_convexity=(m + self.ridge) * (1.0 - 1e-15),
-            smoothness=(M + self.ridge) * (1.0 + 1e-15),
+            smoothness=(M * self._fullest + self.ridge) * (1.0 + 1e-15),
             dimension=self.losses.dimension,
-            laplacian_lipschitz=self.losses.laplacian_lipschitz,
+            laplacian_lipschitz=None if third is None else third * self._fullest,
         )
+
+    @property
+    def _fullest(self) -> float:
+        """The largest number of losses in the sum over its divisor, rounded up."""
+        added = self.adjacency is Adjacency.ADD_REMOVE
+        return (1.0 + 1.0 / self.records) * (1.0 + 4e-16) if added else 1.0
 
     @cached_property
     def start(self) -> PointStart:
         """The origin, and how far the minimiser can be from it whatever the records hold.
 
         With curvature m and at least r of it outside the losses, (m + r)/2 |x|^2 is at most the
-        height of the losses at the origin; and m |x| is at most their gradient there.
+        height of the losses at the origin; and m |x| is at most their gradient there, which is
+        the sum of whole gradients, shared parts included.
         """
-        m = self.target.strong_convexity
-        bounds = []
+        m, bounds = self.target.strong_convexity, []
         if self.losses.objective.gradient_bound is not None:
-            bounds.append(self.losses.objective.gradient_bound / m)
+            bounds.append(self.losses.objective.gradient_bound * self._fullest / m)
         if self.losses.height_at_start is not None:
-            bounds.append(math.sqrt(2.0 * self.losses.height_at_start / (m + self.ridge)))
-        return PointStart(min(bounds) * (1.0 + 1e-15) if bounds else None)
+            height = self.losses.height_at_start * self._fullest
+            bounds.append(math.sqrt(2.0 * height / (m + self.ridge)))
+        return PointStart(min(bounds) * (1.0 + 1e-15) if bounds else None, self.target)
 
     def chain(self, step_size: float, steps: int) -> Overdamped:
         """Return the chain that samples it, from the origin."""
@@ -148,22 +158,11 @@ class Posterior:
     def descent(self, step_size: float, steps: int, *, samples: int = 1) -> NoisyDescent:
         """Return the noisy descent that runs: `samples` chains side by side, as one.
 
-        Together they are one descent in a product space: one record's gradient there is at most
-        sqrt(samples) times as long, and its curvature is the same.
+        Together they are one descent in a product space, whose losses `stacked` describes.
         """
         check.whole("samples", samples, least=1)
-        bound = self.losses.objective.gradient_bound
-        if bound is not None:
-            bound = stacked_bound(bound, samples)
-        objective = replace(
-            self.losses.objective,
-            gradient_bound=bound,
-            ridge=self.ridge,
-            dimension=None,
-            form=LossForm.GENERAL,
-        )
         return NoisyDescent(
-            objective=objective,
+            objective=replace(stacked(self.losses.objective, samples), ridge=self.ridge),
             records=self.records,
             steps=steps,
             step_size=step_size,
@@ -171,18 +170,48 @@ class Posterior:
             adjacency=self.adjacency,
         )
 
-    def exact(self, *, samples: int = 1) -> GaussianDP:
-        """Return what exact draws would cost: the Gibbs mechanism's guarantee."""
-        bound = self.losses.objective.gradient_bound
-        if bound is None:
+    @property
+    def gradient_sensitivity(self) -> float:
+        """How far one record moves the gradient of the potential; refused if nothing bounds it."""
+        made = derived.sensitivity(self.losses.objective, self.adjacency)
+        if math.isinf(made):
             raise InvalidDescription(
                 "objective.gradient_bound must be declared for privacy, got None."
             )
+        return derived.shared(made, self.records)
+
+    def exact(self, *, samples: int = 1) -> GaussianDP:
+        """Return what exact draws would cost: the Gibbs mechanism's guarantee."""
         return exact_gibbs(
-            gradient_sensitivity=self.adjacency.sensitivity(bound) / self.records,
+            gradient_sensitivity=self.gradient_sensitivity,
             strong_convexity=self.target.strong_convexity,
             temperature=self.descent_temperature,
         ).repeat(samples)
+
+
+def stacked(objective: Objective, samples: int) -> Objective:
+    """What is known of one record's loss summed over `samples` chains side by side.
+
+    Gradients are at most sqrt(samples) times as long, and curvature is the same; differences of
+    lengths d_1, d_2, ... with squares that add up to d^2 have powers that add up to no more than
+    samples^(1-p) d^(2p), and each chain brings its own lambda.
+    """
+    plain = replace(objective, dimension=None, form=LossForm.GENERAL)
+    if samples == 1:
+        return plain
+    C, E = objective.gradient_bound, objective.gradient_difference_bound
+    p, H, pair = objective.holder_exponent, objective.holder_constant, objective.dissipativity
+    if p is not None and H is not None:
+        H *= samples ** ((1.0 - p) / 2.0) * (1.0 + 1e-15)
+    if pair is not None:
+        pair = (math.nextafter(pair[0] * samples, math.inf), pair[1])
+    return replace(
+        plain,
+        gradient_bound=None if C is None else stacked_bound(C, samples),
+        gradient_difference_bound=None if E is None else stacked_bound(E, samples),
+        holder_constant=H,
+        dissipativity=pair,
+    )
 
 
 def stacked_bound(gradient_bound: float, samples: int) -> float:
@@ -200,9 +229,6 @@ def calibrated(
     A chain on it costs no more, whatever its length, up to step size 2/(m + M).  With n records,
     t = T/n solves t (prior_precision t + m) = (sensitivity sqrt(samples) / mu)^2.
     """
-    bound = posterior.losses.objective.gradient_bound
-    if bound is None:
-        raise InvalidDescription("objective.gradient_bound must be declared for privacy, got None.")
     check.real("coldest", coldest, least=0.0)
     check.real("epsilon", epsilon, least=0.0)
     check.real("delta", delta, above=0.0, most=1.0)
@@ -210,7 +236,7 @@ def calibrated(
     if not mu > 0.0:
         raise Unreachable(f"No temperature reaches epsilon={epsilon:g} at delta={delta:g}.")
     n, prior = posterior.records, posterior.prior_precision
-    goal = posterior.adjacency.sensitivity(bound) / n * math.sqrt(samples) / mu
+    goal = posterior.gradient_sensitivity * math.sqrt(samples) / mu
     bend = posterior.target.strong_convexity - prior * posterior.descent_temperature
     root = math.sqrt(max(bend * bend + 4.0 * prior * goal * goal, 0.0))
     t = 2.0 * goal * goal / (bend + root) if bend > 0.0 else (root - bend) / (2.0 * prior)

@@ -7,11 +7,11 @@ are shown with what stands in their way, as for every certificate.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wane.certify import Certificate, certify
 from wane.certify.certificate import DEFAULT_DELTA, epsilon_of, gaussian_mu_of
-from wane.describe import Adjacency
+from wane.describe import Adjacency, NoisyDescent, check, derived
 from wane.errors import NoTheoremApplies
 from wane.guarantees import GaussianDP, Guarantee
 from wane.numerics.display import round_up_to
@@ -41,12 +41,12 @@ def _same_number(run: SampledPosterior) -> Answer:
     return holds(f"adjacency is {adjacency.value}")
 
 
-@condition("each record's gradient has a known bound", Basis.DECLARED)
+@condition("what one record adds to the gradient has a known bound", Basis.DECLARED)
 def _bounded_gradient(run: SampledPosterior) -> Answer:
-    bound = run.posterior.losses.objective.gradient_bound
-    if bound is None:
+    moved = derived.sensitivity(run.posterior.losses.objective, run.posterior.adjacency)
+    if math.isinf(moved):
         return undeclared("gradient_bound", "objective.gradient_bound = a proven bound")
-    return holds(f"gradient_bound={bound:g}")
+    return holds(f"neighbouring sums of gradients are at most {moved:g} apart")
 
 
 @condition("each record's loss has a bounded range", Basis.DECLARED)
@@ -123,7 +123,7 @@ def kinetic_composition(run: SampledPosterior) -> GaussianDP:
     Claim.  mu = Delta sqrt(u N eta/(2 gam tau)), u the inverse mass.
     """
     assert isinstance(run, UnderdampedRun)
-    mu = kinetic_privacy.composed_mu(run.chain, _sensitivity(run))
+    mu = kinetic_privacy.composed_mu(run.chain, run.posterior.gradient_sensitivity)
     return GaussianDP(mu).repeat(run.samples)
 
 
@@ -138,7 +138,7 @@ def kinetic_last_state(run: SampledPosterior) -> GaussianDP:
     Claim.  mu = (c_Psi |Psi| + u Delta sqrt(K eta))/sqrt(2 gam u tau), least over windows K.
     """
     assert isinstance(run, UnderdampedRun)
-    mu = kinetic_privacy.last_state_mu(run.chain, _sensitivity(run))
+    mu = kinetic_privacy.last_state_mu(run.chain, run.posterior.gradient_sensitivity)
     return GaussianDP(mu).repeat(run.samples)
 
 
@@ -149,8 +149,18 @@ KINETIC = (kinetic_composition, kinetic_last_state)
 
 def certify_samples(run: OverdampedRun) -> Certificate:
     """Return what all samples together cost, as a descent and by way of the target."""
-    direct = certify(run.descent)
-    return Certificate(run.descent, (*direct.verdicts, *(route(run) for route in TRANSFERS)))
+    return certify_chains(run, run.descent)
+
+
+def certify_chains(run: OverdampedRun, descent: NoisyDescent) -> Certificate:
+    """Return the certificate of a descent that is these chains side by side."""
+    direct = certify(descent)
+    known = run.posterior.losses
+    return replace(
+        direct,
+        verdicts=(*direct.verdicts, *(route(run) for route in TRANSFERS)),
+        narrowed=known.range_of_loss is not None or known.height_at_start is not None,
+    )
 
 
 @dataclass(frozen=True)
@@ -162,10 +172,7 @@ class KineticCertificate:
 
     def best(self, delta: float = DEFAULT_DELTA) -> Applies:
         """Return the theorem with the smallest epsilon at `delta`."""
-        found = [v for v in self.verdicts if isinstance(v, Applies)]
-        if not found:
-            raise NoTheoremApplies("No theorem applies: declare objective.gradient_bound.")
-        return min(found, key=lambda v: epsilon_of(v.guarantee, delta))
+        return min(self._required, key=lambda v: epsilon_of(v.guarantee, delta))
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest certified epsilon at `delta`, never rounded down."""
@@ -173,8 +180,15 @@ class KineticCertificate:
 
     def delta(self, epsilon: float) -> float:
         """Return the smallest certified delta at `epsilon`, never rounded down."""
-        applicable = (v.guarantee for v in self.verdicts if isinstance(v, Applies))
-        return min(1.0, *(g.delta(epsilon) for g in applicable))
+        check.real("epsilon", epsilon, least=0.0)
+        return min(1.0, *(v.guarantee.delta(epsilon) for v in self._required))
+
+    @property
+    def _required(self) -> tuple[Applies, ...]:
+        found = tuple(v for v in self.verdicts if isinstance(v, Applies))
+        if not found:
+            raise NoTheoremApplies("No theorem applies: declare objective.gradient_bound.")
+        return found
 
     @property
     def guarantee(self) -> Guarantee:
@@ -193,7 +207,7 @@ class KineticCertificate:
             title = f"{verdict.analysis.name} [{verdict.analysis.source}]"
             if isinstance(verdict, Applies):
                 shown = round_up_to(epsilon_of(verdict.guarantee, delta))
-                lines.append(f"  yes {title}: epsilon = {shown} at delta = {delta:g}")
+                lines.append(f"  yes {title}: epsilon = {shown} at delta = {round_up_to(delta)}")
             else:
                 because = "; ".join(f"{o.statement}: {o.because}" for o in verdict.obstacles)
                 lines.append(f"  no  {title}: {because}")
@@ -203,9 +217,3 @@ class KineticCertificate:
 def certify_underdamped(run: UnderdampedRun) -> KineticCertificate:
     """Return what underdamped samples cost, directly and through the target."""
     return KineticCertificate(run, tuple(route(run) for route in (*KINETIC, *TRANSFERS)))
-
-
-def _sensitivity(run: SampledPosterior) -> float:
-    bound = run.posterior.losses.objective.gradient_bound
-    assert bound is not None
-    return run.posterior.adjacency.sensitivity(bound) / run.posterior.records

@@ -11,16 +11,18 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Self, final
+from dataclasses import replace
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wane.describe import check
+from wane.describe import LossForm, Objective, check
 from wane.errors import InvalidDescription
 from wane.run import Rows
 from wane.run.batching import blocks
 from wane.run.links import Link, Logistic
+from wane.sampling.known_losses import linear_losses, location_losses, mean_losses, total_norm
 from wane.sampling.posterior import stacked_bound
 
 Array = NDArray[np.float64]
@@ -39,9 +41,9 @@ products are faster.
 class ChainSums(ABC):
     """Gradient sums as `wane.run.descend` takes them, for `chains` chains side by side."""
 
-    def __init__(self, rows: Array, single_bound: float | None, shape: tuple[int, ...]) -> None:
+    def __init__(self, rows: Array, single: Objective, shape: tuple[int, ...]) -> None:
         self._rows = rows
-        self._single_bound = single_bound
+        self._single = single
         self._single_shape = shape
         self.chains = 1
 
@@ -50,6 +52,9 @@ class ChainSums(ABC):
         made = copy.copy(self)
         made.chains = check.whole("chains", chains, least=1)
         return made
+
+    makes_null_records: ClassVar[bool] = True
+    """A row that holds no record counts as the null record."""
 
     @property
     def records(self) -> int:
@@ -69,9 +74,19 @@ class ChainSums(ABC):
     @property
     def gradient_bound(self) -> float:
         """No record's gradient, of all chains together, is longer; infinite if it has no bound."""
-        if self._single_bound is None:
+        if self._single.gradient_bound is None:
             return math.inf
-        return stacked_bound(self._single_bound, self.chains)
+        return stacked_bound(self._single.gradient_bound, self.chains)
+
+    @property
+    def objective(self) -> Objective:
+        """The constants of one record's loss, for all chains together, without any ridge."""
+        bound = self.gradient_bound
+        return replace(
+            self._single,
+            gradient_bound=None if math.isinf(bound) else bound,
+            form=LossForm.GENERAL,
+        )
 
     @abstractmethod
     def __call__(self, parameters: Array, rows: Rows) -> Array:
@@ -95,7 +110,6 @@ class LinearChainSums(ChainSums):
         *,
         feature_norm: float,
         intercept: float = 0.0,
-        gradient_bound: float | None,
     ) -> None:
         """Prepare the records; `feature_norm` is that of the features, without the intercept."""
         made = _matrix(features)
@@ -116,7 +130,10 @@ class LinearChainSums(ChainSums):
             constant = intercept * (1.0 - _margin(*rows.shape, whole=whole))
             rows = np.column_stack([rows, np.where(usable, constant, 0.0)])
         outputs = () if link.outputs == 1 else (link.outputs,)
-        super().__init__(np.ascontiguousarray(rows), gradient_bound, (rows.shape[1], *outputs))
+        known = linear_losses(
+            link, columns=rows.shape[1], feature_norm=total_norm(feature_norm, intercept)
+        )
+        super().__init__(np.ascontiguousarray(rows), known.objective, (rows.shape[1], *outputs))
         self._link, self._targets = link, labels
         self._sparse = _compressed(rows) if sparse else None
 
@@ -170,14 +187,22 @@ class MeanChainSums(ChainSums):
         made = _matrix(rows)
         made[~np.isfinite(made).all(axis=1)] = 0.0
         made = _shortened(made, norm)
-        super().__init__(made, norm, (made.shape[1],))
-        self._total = made.sum(axis=0)
+        known = mean_losses(dimension=made.shape[1], norm=norm)
+        super().__init__(made, known.objective, (made.shape[1],))
+        self._total = self._summed(slice(0, len(made)))
 
     def __call__(self, parameters: Array, rows: Rows) -> Array:
         """Return minus the sum of these records, for every chain."""
         everything = isinstance(rows, slice) and rows == slice(0, self.records)
-        total = self._total if everything else self._rows[rows].sum(axis=0)
+        total = self._total if everything else self._summed(rows)
         return np.broadcast_to(-total, parameters.shape).copy()
+
+    def _summed(self, rows: Rows) -> Array:
+        """Block by block, as the margin counts it: in one go each row would round the whole sum."""
+        total = np.zeros(self._single_shape)
+        for part in _blocks(rows, 1):
+            total += self._rows[part].sum(axis=0)
+        return total
 
 
 @final
@@ -190,7 +215,8 @@ class LocationChainSums(ChainSums):
         idle = ~np.isfinite(made).all(axis=1)
         made[idle] = 0.0
         made = _shortened(made, norm)
-        super().__init__(made, width, (made.shape[1],))
+        known = location_losses(dimension=made.shape[1], norm=norm, width=width)
+        super().__init__(made, known.objective, (made.shape[1],))
         self._weights = np.where(idle, 0.0, 1.0)
         self._width = width * (1.0 - _margin(*made.shape))
 

@@ -1,5 +1,6 @@
 """Tables with a public schema: bounds and categories are declared, never learnt from the rows."""
 
+from wane.tables.cells import cell_text, kept_cells
 from wane.tables.columns import (
     BooleanColumn,
     CategoricalColumn,
@@ -14,6 +15,8 @@ from wane.tables.columns import (
 from wane.tables.parts import Part, parquet_bytes, parquet_parts, read_part, read_part_blocks
 from wane.tables.read import Table, read_blocks, read_table
 from wane.tables.schema import Schema
+from wane.tables.streams import as_file
+from wane.tables.suitability import ColumnCounts, Suitability, suitability
 from wane.tables.targets import BoundedTarget, ClassTarget, Target
 from wane.tables.template import schema_template
 
@@ -23,6 +26,7 @@ __all__ = [
     "CategoricalColumn",
     "ClassTarget",
     "Column",
+    "ColumnCounts",
     "Fill",
     "Indicate",
     "Missing",
@@ -30,9 +34,13 @@ __all__ = [
     "Part",
     "Scale",
     "Schema",
+    "Suitability",
     "Table",
     "Target",
     "Zero",
+    "as_file",
+    "cell_text",
+    "kept_cells",
     "parquet_bytes",
     "parquet_parts",
     "read_blocks",
@@ -40,4 +48,5 @@ __all__ = [
     "read_part_blocks",
     "read_table",
     "schema_template",
+    "suitability",
 ]

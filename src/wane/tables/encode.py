@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -29,25 +30,31 @@ FALSE_WORDS = ("false", "f", "no", "n", "0")
 
 def features(block: Any, schema: Schema, dtype: type[np.floating[Any]]) -> Floats:
     """Return the block's features, every row of norm at most `schema.feature_norm`."""
+    made = unshortened(block, schema, dtype)
+    _shorten(made, schema.feature_norm)
+    return made
+
+
+def unshortened(block: Any, schema: Schema, dtype: type[np.floating[Any]]) -> Floats:
+    """Return the block's features before long rows are scaled down."""
     made = np.zeros((block.num_rows, len(schema.names)), dtype=dtype)
     place = 0
     for position, column in enumerate(schema.columns):
         width = len(column.labels)
-        cells = _Cells(column.name, block.column(position), schema.missing_words)
+        cells = Cells(column.name, block.column(position), schema.missing_words)
         _encode(column, cells, made[:, place : place + width])
         place += width
-    _shorten(made, schema.feature_norm)
     return made
 
 
 def targets(block: Any, schema: Schema) -> NDArray[Any]:
     """Return the block's targets: positions of classes, or numbers moved into their bounds."""
     target = schema.target
-    cells = _Cells(target.name, block.column(block.num_columns - 1), schema.missing_words)
+    cells = Cells(target.name, block.column(block.num_columns - 1), schema.missing_words)
     return _TARGETS[type(target)](target, cells)
 
 
-class _Cells:
+class Cells:
     """The cells of one column of a block, as text or as numbers."""
 
     def __init__(self, name: str, array: Any, missing_words: tuple[str, ...]) -> None:
@@ -69,13 +76,18 @@ class _Cells:
             pa.types.is_string,
             pa.types.is_large_string,
             pa.types.is_integer,
+            pa.types.is_floating,
             pa.types.is_boolean,
             pa.types.is_null,
         )
         if not any(test(kind) for test in readable):
             raise InvalidDescription(
-                f"column {self.name!r:.60} must hold words or whole numbers, got the type "
-                f"{kind!s:.60}; declare it numeric, or convert it first."
+                f"column {self.name!r:.60} must hold words or numbers, got the type "
+                f"{kind!s:.60}; convert it first."
+            )
+        if pa.types.is_floating(kind):
+            return pc.if_else(
+                pc.is_nan(self.array), pa.scalar(None, pa.string()), self.array.cast(pa.string())
             )
         return pc.utf8_trim_whitespace(self.array.cast(pa.string()))
 
@@ -89,7 +101,7 @@ class _Cells:
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
             text = self.text()
             absent = pc.is_in(text, value_set=pa.array(self.missing_words, pa.string()))
-            array = pc.if_else(absent, pa.scalar(None, pa.string()), text)
+            array = pc.if_else(absent, pa.scalar(None, pa.string()), _truth_as_number(text))
         elif not any(
             test(kind)
             for test in (
@@ -118,6 +130,11 @@ class _Cells:
 
         text = pc.utf8_lower(self.text()) if lower else self.text()
         found = pc.fill_null(pc.index_in(text, value_set=pa.array(known, pa.string())), -1)
+        places = {plain: known.index(word) for plain, word in _plain_words(known).items()}
+        order = pa.array([*places.values(), -1], found.type)
+        other = pc.index_in(_plain_text(text), value_set=pa.array(list(places), pa.string()))
+        second = order.take(pc.fill_null(other, len(places)))
+        found = pc.if_else(pc.less(found, 0), second, found)
         absent = [word.lower() if lower else word for word in self.missing_words]
         no_word = pc.is_in(text, value_set=pa.array(absent, pa.string()))
         places = found.to_numpy(zero_copy_only=False)
@@ -125,13 +142,49 @@ class _Cells:
         return places, (places < 0) & unknown
 
 
-def _encode(column: Column, cells: _Cells, out: Floats) -> None:
+WHOLE = r"^([+-]?\d+)\.0+$"
+"""A whole number that some program wrote with a point: 1.0."""
+
+
+def _plain_text(text: Any) -> Any:
+    """Words as every format of files writes them: true, not True, and 1, not 1.0."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lowered = pc.utf8_lower(text)
+    truth = pc.is_in(lowered, value_set=pa.array(["true", "false"], pa.string()))
+    return pc.replace_substring_regex(pc.if_else(truth, lowered, text), WHOLE, r"\1")
+
+
+def _plain_words(known: tuple[str, ...]) -> dict[str, str]:
+    """Declared words by their plain form; two with the same one are told apart exactly only."""
+    found: dict[str, list[str]] = {}
+    for word in known:
+        lowered = word.lower()
+        plain = lowered if lowered in ("true", "false") else re.sub(WHOLE, r"\1", word)
+        found.setdefault(plain, []).append(word)
+    return {plain: words[0] for plain, words in found.items() if len(words) == 1}
+
+
+def _truth_as_number(text: Any) -> Any:
+    """A boolean is one or zero, in a file of text as in one of types."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lowered = pc.utf8_lower(text)
+    for word, digit in (("true", "1"), ("false", "0")):
+        same = pc.fill_null(pc.equal(lowered, word), False)
+        text = pc.if_else(same, pa.scalar(digit, text.type), text)
+    return text
+
+
+def _encode(column: Column, cells: Cells, out: Floats) -> None:
     missing = _COLUMNS[type(column)](column, cells, out)
     if isinstance(column.missing, Indicate):
         out[missing, -1] = 1.0
 
 
-def _numeric(column: NumericColumn, cells: _Cells, out: Floats) -> NDArray[np.bool_]:
+def _numeric(column: NumericColumn, cells: Cells, out: Floats) -> NDArray[np.bool_]:
     values = cells.numbers()
     missing = np.isnan(values)
     filled = isinstance(column.missing, Fill)
@@ -143,7 +196,7 @@ def _numeric(column: NumericColumn, cells: _Cells, out: Floats) -> NDArray[np.bo
     return missing
 
 
-def _categorical(column: CategoricalColumn, cells: _Cells, out: Floats) -> NDArray[np.bool_]:
+def _categorical(column: CategoricalColumn, cells: Cells, out: Floats) -> NDArray[np.bool_]:
     places, missing = cells.positions(column.categories)
     if isinstance(column.missing, Fill):
         places = np.where(missing, column.categories.index(str(column.missing.value)), places)
@@ -152,7 +205,7 @@ def _categorical(column: CategoricalColumn, cells: _Cells, out: Floats) -> NDArr
     return np.asarray(missing)
 
 
-def _boolean(column: BooleanColumn, cells: _Cells, out: Floats) -> NDArray[np.bool_]:
+def _boolean(column: BooleanColumn, cells: Cells, out: Floats) -> NDArray[np.bool_]:
     places, missing = cells.positions(TRUE_WORDS + FALSE_WORDS, lower=True)
     if np.any((places < 0) & ~missing):
         raise InvalidDescription(
@@ -166,7 +219,7 @@ def _boolean(column: BooleanColumn, cells: _Cells, out: Floats) -> NDArray[np.bo
     return np.asarray(missing)
 
 
-def _class_target(target: ClassTarget, cells: _Cells) -> NDArray[np.int64]:
+def _class_target(target: ClassTarget, cells: Cells) -> NDArray[np.int64]:
     places, _ = cells.positions(target.classes)
     if np.any(places < 0):
         raise InvalidDescription(
@@ -176,7 +229,7 @@ def _class_target(target: ClassTarget, cells: _Cells) -> NDArray[np.int64]:
     return np.asarray(places, dtype=np.int64)
 
 
-def _bounded_target(target: BoundedTarget, cells: _Cells) -> NDArray[np.float64]:
+def _bounded_target(target: BoundedTarget, cells: Cells) -> NDArray[np.float64]:
     values = cells.numbers()
     if np.any(np.isnan(values)):
         raise InvalidDescription(
@@ -186,12 +239,12 @@ def _bounded_target(target: BoundedTarget, cells: _Cells) -> NDArray[np.float64]
     return np.clip(values, target.low, target.high)
 
 
-_COLUMNS: dict[type[Column], Callable[[Any, _Cells, Floats], NDArray[np.bool_]]] = {
+_COLUMNS: dict[type[Column], Callable[[Any, Cells, Floats], NDArray[np.bool_]]] = {
     NumericColumn: _numeric,
     CategoricalColumn: _categorical,
     BooleanColumn: _boolean,
 }
-_TARGETS: dict[type[Target], Callable[[Any, _Cells], NDArray[Any]]] = {
+_TARGETS: dict[type[Target], Callable[[Any, Cells], NDArray[Any]]] = {
     ClassTarget: _class_target,
     BoundedTarget: _bounded_target,
 }

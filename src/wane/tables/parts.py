@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from wane.errors import InvalidDescription
-from wane.tables.read import Table, check_names, encoded, wanted_columns
+from wane.tables.read import Table, check_names, encoded, opened, wanted_columns
 from wane.tables.schema import Schema
-from wane.tables.source import ParquetSource, open_source
+from wane.tables.source import ParquetSource
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def parquet_parts(path: str | Path, schema: Schema, *, targets: bool = True) -> 
 
 def parquet_bytes(path: str | Path, schema: Schema) -> int | None:
     """Return the size in memory of the encoded features; None for a file that is not Parquet."""
-    source = open_source(path, delimiter=schema.delimiter, header=schema.header)
+    source = opened(path, schema)
     if not isinstance(source, ParquetSource):
         return None
     return sum(source.group_rows) * len(schema.names) * np.dtype(np.float64).itemsize
@@ -95,7 +95,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _source(file: Path, schema: Schema) -> ParquetSource:
-    source = open_source(file, delimiter=schema.delimiter, header=schema.header)
+    source = opened(file, schema)
     if not isinstance(source, ParquetSource):
         raise InvalidDescription(
             f"{file!s:.120} must be a Parquet file, got another kind; only row groups can be "

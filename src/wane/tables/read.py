@@ -63,7 +63,7 @@ def read_blocks(
     dtype: type[np.floating[Any]] = np.float64,
 ) -> Iterator[Table]:
     """Yield the table in blocks of consecutive rows; only one block is in memory at a time."""
-    source = open_source(path, delimiter=schema.delimiter, header=schema.header)
+    source = opened(path, schema)
     wanted = wanted_columns(schema, targets=targets)
     check_names(source, wanted)
     rows = 0
@@ -73,6 +73,16 @@ def read_blocks(
             yield encoded(block, schema, targets=targets, dtype=dtype)
     if not rows:
         raise InvalidDescription("data must have at least one row, got none below the header.")
+
+
+def opened(path: str | Path, schema: Schema) -> Source:
+    """Return the file as a source of columns, read as the schema says."""
+    return open_source(
+        path,
+        delimiter=schema.delimiter,
+        header=schema.header,
+        newlines=schema.newlines_in_cells,
+    )
 
 
 def wanted_columns(schema: Schema, *, targets: bool) -> tuple[str, ...]:
@@ -105,5 +115,5 @@ def check_names(source: Source, wanted: tuple[str, ...]) -> None:
     if absent:
         raise InvalidDescription(
             f"data must have the column {absent[0]!r:.60} that the schema names, got {len(names)} "
-            f"other columns ({len(absent)} missing); correct the schema, the delimiter or header."
+            f"other columns ({len(absent)} missing); {source.expected(tuple(wanted))}."
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from wane.tables.fields import (
     target_from_fields,
     target_to_fields,
 )
+from wane.tables.mistakes import Collector, with_lines
 from wane.tables.targets import BoundedTarget, ClassTarget, Target
 
 MOST_BYTES = 64 * 2**20
@@ -38,7 +40,10 @@ class Schema:
         feature_norm: rows of features longer than this are scaled down to it.
         missing_words: text that stands for a missing cell.
         delimiter: what separates the cells of a CSV file.
+        rows_per_person: the most rows that one person may have.
         header: names of the columns of a CSV file that has no header line; None if it has one.
+        newlines_in_cells: quoted cells of a CSV file may hold ends of lines.  If not, a quote that
+            is open at the end of its line is refused, because it would swallow other records.
     """
 
     columns: tuple[Column, ...]
@@ -47,6 +52,8 @@ class Schema:
     missing_words: tuple[str, ...] = MISSING_WORDS
     delimiter: str = ","
     header: tuple[str, ...] | None = None
+    newlines_in_cells: bool = False
+    rows_per_person: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -56,12 +63,17 @@ class Schema:
         norm = check.real("feature_norm", self.feature_norm, above=0.0)
         object.__setattr__(self, "feature_norm", norm)
         object.__setattr__(self, "missing_words", words("missing_words", self.missing_words))
+        check.whole("rows_per_person", self.rows_per_person, least=1)
         if not isinstance(self.delimiter, str) or len(self.delimiter.encode()) != 1:
             raise InvalidDescription(
                 f"delimiter must be one ASCII character, got {self.delimiter!r:.60}."
             )
         if self.header is not None:
             object.__setattr__(self, "header", words("header", self.header))
+        if not isinstance(self.newlines_in_cells, bool):
+            raise InvalidDescription(
+                f"newlines_in_cells must be true or false, got {self.newlines_in_cells!r:.60}."
+            )
         self._check_names()
 
     def _check_names(self) -> None:
@@ -89,21 +101,29 @@ class Schema:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Schema:
-        """Return the schema in a TOML or JSON file."""
-        return cls.from_fields(files.read_table(path, most_bytes=MOST_BYTES))
+        """Return the schema in a TOML or JSON file; all its mistakes are told, with their lines."""
+        given = files.read_table(path, most_bytes=MOST_BYTES)
+        try:
+            return cls.from_fields(given)
+        except InvalidDescription as error:
+            raise with_lines(error, Path(path).read_text(encoding="utf-8"), str(path)) from None
 
     @classmethod
     def from_fields(cls, given: object) -> Schema:
-        """Return the schema that `to_fields` wrote down."""
+        """Return the schema that `to_fields` wrote down; a refusal names every mistake."""
         table = table_of("schema", given)
         known = [field.name for field in fields(cls)]
-        refuse_unknown("schema", table, known)
+        collected = Collector()
+        collected.read(lambda: refuse_unknown("schema", table, known))
         for name in ("columns", "target"):
             if name not in table:
                 raise InvalidDescription(f"{name} must be given in the schema, got nothing.")
-        table["target"] = target_from_fields(table["target"])
+        table["target"] = collected.read(lambda: target_from_fields(table["target"]))
         columns = table_of("columns", table["columns"])
-        table["columns"] = tuple(column_from_fields(name, one) for name, one in columns.items())
+        table["columns"] = tuple(
+            collected.read(partial(column_from_fields, name, one)) for name, one in columns.items()
+        )
+        collected.refuse()
         return cls(**table)
 
     def to_fields(self) -> dict[str, Any]:
@@ -115,6 +135,10 @@ class Schema:
         }
         if self.header is not None:
             made["header"] = list(self.header)
+        if self.newlines_in_cells:  # left out otherwise, so that older schemas keep their hash
+            made["newlines_in_cells"] = True
+        if self.rows_per_person != 1:
+            made["rows_per_person"] = self.rows_per_person
         made["target"] = target_to_fields(self.target)
         made["columns"] = {column.name: column_to_fields(column) for column in self.columns}
         return made

@@ -6,12 +6,15 @@ pyarrow's own messages do, so none of them is passed on, not even as the cause o
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from wane.errors import InvalidDescription, MissingExtra
+from wane.tables import csv_text
 
 BLOCK_BYTES = 16 * 2**20
 BLOCK_ROWS = 65_536
@@ -31,8 +34,14 @@ class Source(Protocol):
         """Yield record batches with these columns, in this order."""
         ...
 
+    def expected(self, wanted: tuple[str, ...]) -> str:
+        """Return advice for a file without these columns."""
+        ...
 
-def open_source(path: str | Path, *, delimiter: str, header: tuple[str, ...] | None) -> Source:
+
+def open_source(
+    path: str | Path, *, delimiter: str, header: tuple[str, ...] | None, newlines: bool = False
+) -> Source:
     """Return the file as a source of columns; Parquet is told from CSV by its first bytes."""
     _pyarrow()
     file = Path(path)
@@ -51,7 +60,7 @@ def open_source(path: str | Path, *, delimiter: str, header: tuple[str, ...] | N
         raise InvalidDescription(f"{shown} must hold a table, got an empty file.")
     if start == MAGIC or file.suffix.lower() in {".parquet", ".pq"}:
         return ParquetSource(file, shown)
-    return CsvSource(file, shown, delimiter, header)
+    return CsvSource(file, shown, delimiter, header, newlines)
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,10 @@ class ParquetSource:
         """The names in the file's own schema."""
         with self._opened() as opened:
             return tuple(opened.schema_arrow.names)
+
+    def expected(self, wanted: tuple[str, ...]) -> str:
+        """Return advice for a file without these columns."""
+        return "correct the schema"
 
     @property
     def group_rows(self) -> tuple[int, ...]:
@@ -102,6 +115,7 @@ class CsvSource:
     shown: str
     delimiter: str
     header: tuple[str, ...] | None
+    newlines: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -110,21 +124,79 @@ class CsvSource:
 
     def batches(self, wanted: tuple[str, ...]) -> Iterator[Any]:
         """Yield blocks of rows; the file is never in memory as a whole."""
+        self._check_quotes()
         names = self._raw_names()
         raw = {name.strip(): name for name in names}
         reader = quietly(lambda: self._reader(names, [raw[name] for name in wanted]), self._told)
         while (block := quietly(lambda: _next(reader), self._told)) is not None:
             yield block.rename_columns(list(wanted))
 
+    def first_rows(self, count: int) -> list[list[str]]:
+        """Return the cells of the first rows below the first line, to be looked at and not kept."""
+        self._check_quotes()
+        try:
+            with self._text() as stream:
+                return list(islice(csv.reader(stream, delimiter=self.delimiter), 1, count + 1))
+        except (csv.Error, OSError):
+            return []
+
     def _raw_names(self) -> list[str]:
         if self.header is not None:
             return list(self.header)
         try:
-            with self.file.open(encoding="utf-8-sig", newline="") as stream:
-                return next(csv.reader(stream, delimiter=self.delimiter), [])
-        except (UnicodeDecodeError, csv.Error):
+            with self._text() as stream:
+                names = next(csv.reader(stream, delimiter=self.delimiter), [])
+            "".join(names).encode()  # fails on a byte that was kept apart
+            return names
+        except (UnicodeEncodeError, csv.Error, OSError):
             pass
         raise InvalidDescription(f"{self.shown} must start with a header line of UTF-8 text.")
+
+    def _text(self) -> io.TextIOWrapper:
+        """The file as text; bytes that are none are kept apart, since rows far below may be read.
+
+        A reader decodes ahead, so that a strict one would blame the header for a later line.
+        """
+        return io.TextIOWrapper(
+            self._bytes(), encoding="utf-8-sig", errors="surrogateescape", newline=""
+        )
+
+    def _bytes(self) -> io.BufferedReader:
+        """The file's bytes, unpacked if its name ends in .gz or the like."""
+        import pyarrow as pa
+
+        return io.BufferedReader(pa.input_stream(str(self.file)))
+
+    def _check_quotes(self) -> None:
+        def look() -> int | None:
+            with self._bytes() as lines:
+                return csv_text.open_quote(lines, self.delimiter, newlines=self.newlines)
+
+        number = quietly(look, self._told)
+        if number is not None:
+            cure = (
+                "close the quote"
+                if self.newlines
+                else ("close the quote, or set newlines_in_cells = true in the schema")
+            )
+            raise InvalidDescription(
+                f"{self.shown} must close every quote, got one in line {number} that is still open "
+                f"at the end of the {'file' if self.newlines else 'line'}; {cure}."
+            )
+
+    def expected(self, wanted: tuple[str, ...]) -> str:
+        """Return advice for a file without these columns: the delimiter it seems to have."""
+        try:
+            with self._text() as stream:
+                other = csv_text.other_delimiter(stream.readline(), self.delimiter, wanted)
+        except OSError:
+            other = None
+        if other is None:
+            return "correct the schema, the delimiter or header"
+        return (
+            f"the header line is separated by {csv_text.DELIMITERS[other]}: "
+            f"set delimiter = {other!r} in the schema"
+        )
 
     def _reader(self, names: list[str], raw: list[str]) -> Any:
         import pyarrow as pa
@@ -149,7 +221,10 @@ class CsvSource:
 
     def _told(self, error: str) -> str:
         if "UTF8" in error:
-            return f"{self.shown} must be UTF-8 text, got other bytes; convert it first."
+            with self._bytes() as lines:
+                number = csv_text.foreign_bytes(lines)
+            place = "" if number is None else f" in line {number}"
+            return f"{self.shown} must be UTF-8 text, got other bytes{place}; convert it first."
         if "straddl" in error:
             return f"{self.shown} must have rows of at most {BLOCK_BYTES} bytes, got a longer one."
         count = len(self._raw_names())

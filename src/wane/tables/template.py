@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 
 from wane.errors import InvalidDescription
+from wane.tables.cells import is_number
+from wane.tables.schema import MISSING_WORDS
 from wane.tables.source import CsvSource, open_source
 
+_LOOKED_AT = 20
 _HEAD = """\
 # The public schema of a table.  Write here only what is known without looking at the rows:
 # documentation, physical limits, code lists.  A bound or a category taken from the rows is a
@@ -27,10 +30,12 @@ name = ""
 """
 
 
-def schema_template(path: str | Path, *, delimiter: str = ",", header: bool = True) -> str:
+def schema_template(path: str | Path, *, delimiter: str = ",", header: bool | None = None) -> str:
     """Return a schema for this file with its column names only, as TOML to be filled in.
 
-    Without a header line (`header=False`), columns are named by their numbers.
+    `header` says whether a CSV file begins with a line of names; without one, columns are named by
+    their numbers.  None asks for it to be told, unless every cell of the first line reads like a
+    name: the first record must never be copied into a public file.
     """
     source = open_source(path, delimiter=delimiter, header=None)
     names = source.names
@@ -38,11 +43,11 @@ def schema_template(path: str | Path, *, delimiter: str = ",", header: bool = Tr
         raise InvalidDescription("data must have columns, got an empty header line.")
     lines = [_HEAD]
     if isinstance(source, CsvSource):
+        if header is None:
+            header = _told_by_the_rows(source, names)
         if not header:
             names = tuple(f"column_{number}" for number in range(1, len(names) + 1))
             lines = [f"header = {json.dumps(list(names))}", "", *lines]
-        else:
-            _check_header(names)
         if delimiter != ",":
             lines = [f"delimiter = {json.dumps(delimiter)}", *lines]
     if len(set(names)) < len(names):
@@ -51,22 +56,26 @@ def schema_template(path: str | Path, *, delimiter: str = ",", header: bool = Tr
     return "\n".join(lines)
 
 
-def _check_header(names: tuple[str, ...]) -> None:
-    """A first line of cells must not be copied into a public file."""
-    for number, name in enumerate(names, start=1):
-        if not name or _is_number(name):
-            raise InvalidDescription(
-                f"the first line must hold the names of the columns, got a number or nothing in "
-                f"place {number}; if the file has no header line, say --no-header."
-            )
+def _told_by_the_rows(source: CsvSource, names: tuple[str, ...]) -> bool:
+    """True if the first line is surely one of names; refused if that is not certain.
+
+    It is certain where no cell of it is a number, and two columns (or the only one) hold numbers
+    below it, or nothing.
+    """
+    below = source.first_rows(_LOOKED_AT)
+    words = all(name and not is_number(name) for name in names)
+    numeric = sum(_holds_numbers(cells) for cells in zip(*below, strict=False))
+    if words and numeric >= min(2, len(names)):
+        return True
+    raise InvalidDescription(
+        "--header must be given, yes or no: whether the first line holds the names of the columns "
+        "or a record is not certain, and a record must not be copied into the schema."
+    )
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _holds_numbers(cells: tuple[str, ...]) -> bool:
+    known = [cell.strip() for cell in cells if cell.strip() not in MISSING_WORDS]
+    return bool(known) and all(is_number(cell) for cell in known)
 
 
 def _quoted(name: str) -> str:

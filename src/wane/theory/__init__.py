@@ -7,6 +7,7 @@ from wane.theory.theorem import (
     Citation,
     Condition,
     DoesNotApply,
+    FactCondition,
     Finding,
     Verdict,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "Citation",
     "Condition",
     "DoesNotApply",
+    "FactCondition",
     "Finding",
     "Verdict",
 ]

@@ -8,25 +8,47 @@ import numpy as np
 
 from wane.describe.batches import Cyclic, FullBatch, Poisson, ShuffledOnce, WithoutReplacement
 from wane.describe.descent import NoisyDescent
+from wane.describe.facts import FactKind, fingerprint
 from wane.describe.threat import Adjacency, EveryIterate, LastIterate
 from wane.theory import facts, records
-from wane.theory.theorem import Answer, Basis, condition, fails, holds, undeclared
+from wane.theory.loss_moduli import is_convex
+from wane.theory.theorem import (
+    Answer,
+    Basis,
+    condition,
+    fact_condition,
+    fails,
+    holds,
+    undeclared,
+)
 
 
-@condition("each record's gradient has a known bound", Basis.DECLARED)
+@condition("what one record adds to a step has a known bound", Basis.DECLARED)
 def bounded_gradient(run: NoisyDescent) -> Answer:
-    bound, clipped = run.objective.gradient_bound, run.objective.clipped
-    if bound is None:
+    if run.gradient_sensitivity is None or math.isinf(run.gradient_member):
         return undeclared("gradient_bound", "objective.gradient_bound = a proven bound, or clip")
-    return holds(f"gradient_bound={bound:g}" + (", by clipping" if clipped else ", declared"))
+    bound, apart = run.objective.gradient_bound, run.objective.gradient_difference_bound
+    known = [] if bound is None else [f"gradient_bound={bound:g}"]
+    known += [] if apart is None else [f"gradient_difference_bound={apart:g}"]
+    return holds(" and ".join(known) + (", by clipping" if run.objective.clipped else ", declared"))
 
 
 @condition("the losses are smooth", Basis.DECLARED)
 def smooth(run: NoisyDescent) -> Answer:
     M = run.objective.smoothness
     if M is None:
-        return undeclared("smoothness", "objective.smoothness = largest curvature of one loss")
+        return undeclared("smoothness", "objective.smoothness = a proven Lipschitz constant")
     return holds(f"smoothness={M:g}")
+
+
+@condition("each record's loss is convex, clipping included", Basis.DECLARED)
+def convex_losses(run: NoisyDescent) -> Answer:
+    if is_convex(run.objective):
+        return holds("strong_convexity >= 0, and clipping keeps it")
+    return fails(
+        "records that bend downwards could hide others that bend upwards",
+        'objective.strong_convexity >= 0, and form = "glm" if gradients are clipped',
+    )
 
 
 @condition("noise is added at every step that uses records")
@@ -126,18 +148,16 @@ def short_schedule(run: NoisyDescent) -> Answer:
     return fails(f"{len(run.plan)} phases", "fewer, longer phases")
 
 
-@condition("the schedule has at most 200 phases, each a numerical convolution")
-def few_phases(run: NoisyDescent) -> Answer:
-    if len(run.plan) <= 200:
-        return holds(f"{len(run.plan)} phases")
-    return fails(f"{len(run.plan)} phases", "fewer, longer phases")
-
-
 @condition("the losses' flattest direction rules, at constant step size, on the whole space")
 def flattest_direction_rules(run: NoisyDescent) -> Answer:
-    """Then a quadratic of the class with opposing linear terms attains the bound exactly."""
+    """Then a quadratic of the class with opposing linear terms attains the bound exactly.
+
+    Where whole gradients are bounded only linear losses are of the class, so that it must be flat.
+    """
     if run.objective.clipped or run.objective.strong_convexity is None:
         return fails("gradients are clipped, or convexity is not declared")
+    if run.objective.gradient_bound is not None and run.objective.strong_convexity != 0.0:
+        return fails("on the whole space a bounded gradient belongs to no quadratic")
     m, M = facts.curvature(run.objective)
     low, high = m + run.objective.ridge, M + run.objective.ridge
     eta = float(run.plan.step_size[0])
@@ -169,13 +189,29 @@ def one_phase(run: NoisyDescent) -> Answer:
     return fails(f"{len(run.plan)} phases", "constant step_size and noise, no cool_down")
 
 
-@condition("every iterate's law has a known log-Sobolev constant", Basis.DECLARED)
-def log_sobolev_constant(run: NoisyDescent) -> Answer:
-    k = run.objective.log_sobolev
-    if k is None:
-        return undeclared("log_sobolev", "objective.log_sobolev = a proven constant")
+@fact_condition(
+    "every step's law before the prox, at every share of its noise, has a log-Sobolev constant",
+    FactKind.LOG_SOBOLEV,
+    about=fingerprint,
+    cure="certify(run, facts=[Fact.of(run, FactKind.LOG_SOBOLEV, a proven constant)])",
+)
+def log_sobolev_constant(run: NoisyDescent, k: float) -> Answer:
+    """The last share of the noise is added to the law, whose variance is then at least that."""
     std = float(run.plan.step_size[-1] * run.gradient_noise_stds[-1])
     widest = math.inf if std == 0.0 else 1.0 / std**2
     if k > widest * (1.0 + 1e-9):
-        return fails(f"the last step's noise alone allows at most {widest:g}, not {k:g}", "a proof")
-    return holds(f"log_sobolev={k:g}")
+        return fails(f"a step's noise alone allows at most {widest:g}, not {k:g}", "a proof")
+    return holds(f"log_sobolev={k:g}, stated for this run")
+
+
+@fact_condition(
+    "the average loss of these very records, and of their neighbours, has a known curvature",
+    FactKind.AVERAGE_SMOOTHNESS,
+    about=fingerprint,
+    cure="certify(run, facts=[bound.about(run)]) with the bound of private_curvature",
+)
+def average_smoothness(run: NoisyDescent, u: float) -> Answer:
+    m = run.objective.strong_convexity
+    if not run.objective.clipped and m is not None and m > u:
+        return fails(f"each loss bends by at least {m:g}, and their average cannot bend less")
+    return holds(f"average_smoothness={u:g}, stated for this run")

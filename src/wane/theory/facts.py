@@ -37,10 +37,14 @@ def clipping_is_harmless(objective: Objective) -> bool:
     return objective.form is LossForm.RADIAL and m is not None and m >= 0.0
 
 
-def log_step_lipschitz(run: NoisyDescent, step_size: Array) -> Array:
-    """`ln L` of `x -> x - eta (batch gradient + ridge x)`, before noise and prox, rounded up."""
+def log_step_lipschitz(run: NoisyDescent, step_size: Array, *, share: float = 1.0) -> Array:
+    """`ln L` of `x -> x - eta (batch gradient + ridge x)`, before noise and prox, rounded up.
+
+    `share` is the number of records that are there over the number that are described: a record
+    that is null or absent does not bend, and one more bends more.
+    """
     objective = run.objective
-    m, M = curvature(objective)
+    m, M = (share * end for end in curvature(objective))
     if objective.clipped and not clipping_is_harmless(objective):
         return _up(log_clipped_with_ridge(step_size, m, M, objective.ridge))
     if objective.clipped:

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane.describe import derived
 from wane.describe.descent import NoisyDescent
 from wane.describe.objective import Objective
 from wane.theory import facts
 from wane.theory import modulus_rows as rows
-from wane.theory.moduli import AffineSquare, Least, Modulus, Scaled, Triangle
+from wane.theory.moduli import IDENTITY, AffineSquare, Least, Modulus, Scaled, Triangle
 
 
 @dataclass(frozen=True)
@@ -42,27 +43,29 @@ def is_convex(objective: Objective) -> bool:
     return m is not None and m >= 0.0 and kept
 
 
-def smoothness_of(objective: Objective) -> float | None:
-    """The Lipschitz constant of the gradient, which a Hoelder exponent of one declares too."""
-    known = [objective.smoothness]
-    if objective.holder_exponent == 1.0:
-        known.append(objective.holder_constant)
-    return min((M for M in known if M is not None), default=None)
+def step_modulus(objective: Objective, batch: Batch, change: float | None = None) -> Modulus | None:
+    """The least of all moduli that follow from what is declared; None if nothing does.
 
-
-def step_modulus(objective: Objective, batch: Batch) -> Modulus | None:
-    """The least of all moduli that follow from what is declared; None if nothing does."""
+    `change` bounds how far one record's contribution moves between two points of the domain
+    (`NoisyDescent.gradient_change`); without it, of the whole space.
+    """
     if batch.most == 0:
         return cool_down_modulus(objective, batch.step_size)
     lipschitz = lipschitz_row(objective, batch)
     made: list[Modulus] = [] if lipschitz is None else [lipschitz]
     shrink = 1.0 - batch.step_size * objective.ridge
     if shrink > 0.0:
-        others = [_scaled(row, shrink) for row in _gradient_rows(objective, batch, shrink)]
+        G = derived.change(objective, math.inf) if change is None else change
+        others = [_scaled(row, shrink) for row in _gradient_rows(objective, batch, shrink, G)]
         made += [row for row in others if _may_help(row, lipschitz, shrink)]
     if not made:
         return None
     return made[0] if len(made) == 1 else Least(tuple(made))
+
+
+def modulus_in(run: NoisyDescent, batch: Batch) -> Modulus | None:
+    """The least modulus of such a step of this run, whose points stay in its domain."""
+    return step_modulus(run.objective, batch, run.gradient_change)
 
 
 def _may_help(row: Modulus, lipschitz: AffineSquare | None, shrink: float) -> bool:
@@ -80,7 +83,7 @@ def cool_down_modulus(objective: Objective, step_size: float) -> AffineSquare:
 
 def lipschitz_row(objective: Objective, batch: Batch) -> AffineSquare | None:
     """The Lipschitz constant of the step, if the losses are known to be smooth."""
-    M = smoothness_of(objective)
+    M = objective.gradient_lipschitz
     if M is None:
         return None
     ends = {batch.least / batch.divisor, batch.most / batch.divisor}
@@ -90,7 +93,7 @@ def lipschitz_row(objective: Objective, batch: Batch) -> AffineSquare | None:
 
 
 def _log_lipschitz(objective: Objective, M: float, eta: float, fill: float) -> float:
-    m = -M if objective.strong_convexity is None else max(objective.strong_convexity, -M)
+    m = -M if objective.strong_convexity is None else objective.strong_convexity
     step, ridge = np.array([eta]), objective.ridge
     if objective.clipped and not facts.clipping_is_harmless(objective):
         return float(facts.log_clipped_with_ridge(step, fill * m, fill * M, ridge)[0])
@@ -99,55 +102,63 @@ def _log_lipschitz(objective: Objective, M: float, eta: float, fill: float) -> f
     return float(facts.log_gradient_lipschitz(step, fill * m + ridge, fill * M + ridge)[0])
 
 
-def _gradient_rows(objective: Objective, batch: Batch, shrink: float) -> list[Modulus]:
+def _gradient_rows(
+    objective: Objective, batch: Batch, shrink: float, change: float
+) -> list[Modulus]:
     """Rows for the step without its ridge term."""
+    if change == 0.0:  # every contribution is constant
+        return [IDENTITY]
     scale = batch.step_size / (batch.divisor * shrink)
     low, high = scale * batch.least, scale * batch.most
-    C = math.inf if objective.gradient_bound is None else objective.gradient_bound
     made: list[Modulus] = []
     if is_convex(objective):
-        made += _convex_rows(objective, low, high, C)
-    made += _any_rows(objective, high, C)
+        made += _convex_rows(objective, low, high, change)
+    made += _any_rows(objective, high, change)
     if objective.dissipativity is not None and not objective.clipped:
-        made += _dissipative_rows(objective, low, high, C)
+        made += _dissipative_rows(objective, low, high, change)
     return made
 
 
-def _convex_rows(objective: Objective, low: float, high: float, C: float) -> list[Modulus]:
+def _convex_rows(objective: Objective, low: float, high: float, change: float) -> list[Modulus]:
     made: list[Modulus] = []
     m, p, H = objective.strong_convexity, objective.holder_exponent, objective.holder_constant
-    if math.isfinite(C):
-        made.append(rows.nonsmooth_convex(high, C))
+    if math.isfinite(change):
+        made.append(rows.nonsmooth_convex(high, change))
         if m and not objective.clipped and low > 0.0:
-            pulled = rows.nonsmooth_convex(low, C, m)
-            made.append(AffineSquare(pulled.log_factor, (2.0 * high * C) ** 2))
+            pulled = rows.nonsmooth_convex(low, change, m)
+            made.append(AffineSquare(pulled.log_factor, (high * change) ** 2))
     if p is not None and H is not None and H > 0.0 and p < 1.0:
         if p == 0.0 or objective.holder_everywhere or objective.dimension == 1:
-            made.append(rows.weakly_smooth_refined(high, H, p, C))
+            made.append(rows.weakly_smooth_refined(high, H, p, change))
         else:
-            made.append(rows.weakly_smooth_on_domain(high, H, p, C))
+            made.append(rows.weakly_smooth_on_domain(high, H, p, change))
     return made
 
 
-def _any_rows(objective: Objective, high: float, C: float) -> list[Modulus]:
+def _any_rows(objective: Objective, high: float, change: float) -> list[Modulus]:
     """Rows that need no convexity: the triangle inequality with whatever bounds the change."""
-    M, p, H = smoothness_of(objective), objective.holder_exponent, objective.holder_constant
+    M, p, H = objective.gradient_lipschitz, objective.holder_exponent, objective.holder_constant
     made: list[Modulus] = []
-    if M is not None and math.isfinite(C):
-        made.append(Triangle(high, 1.0, M, C))
+    if M is not None and math.isfinite(change):
+        made.append(Triangle(high, 1.0, M, change))
     if p is not None and H is not None and p < 1.0:
-        made.append(Triangle(high, p, H, C))
-    if not made and math.isfinite(C) and not is_convex(objective):
-        made.append(Triangle(high, gradient_bound=C))
+        made.append(Triangle(high, p, H, change))
+    if not made and math.isfinite(change) and not is_convex(objective):
+        made.append(Triangle(high, change=change))
     return made
 
 
-def _dissipative_rows(objective: Objective, low: float, high: float, C: float) -> list[Modulus]:
+def _dissipative_rows(
+    objective: Objective, low: float, high: float, change: float
+) -> list[Modulus]:
     assert objective.dissipativity is not None
     lam, kappa = objective.dissipativity
-    M = smoothness_of(objective)
+    M = objective.gradient_lipschitz
     made: list[Modulus] = []
-    for bounds in ({"M": M} if M is not None else None, {"C": C} if math.isfinite(C) else None):
+    for bounds in (
+        {"M": M} if M is not None else None,
+        {"G": change} if math.isfinite(change) else None,
+    ):
         if bounds is None:
             continue
         one, other = (rows.dissipative(e, lam, kappa, **bounds) for e in (low, high))

@@ -24,6 +24,8 @@ Tangents = tuple[Array, Array]
 ROUNDING = 1e-14
 """Relative amount by which slopes and intercepts are raised."""
 _SMALLEST_SLOPE = 1e-300
+SMALLEST_DISTANCE = 1e-150
+"""Smaller distances are taken for this one, whose square is still a number: phi never falls."""
 
 
 class Modulus(ABC):
@@ -41,7 +43,7 @@ class Modulus(ABC):
 
     def __call__(self, distance: float) -> float:
         """Return phi at a positive distance, rounded up."""
-        w = np.array([distance * distance])
+        w = np.array([max(distance, SMALLEST_DISTANCE) ** 2])
         slope, intercept = self.tangents(w)
         return math.sqrt(float(slope[0] * w[0] + intercept[0])) * (1.0 + ROUNDING)
 
@@ -69,16 +71,17 @@ class AffineSquare(Modulus):
 
 @dataclass(frozen=True)
 class RefinedHolder(Modulus):
-    """A gradient step on a convex function whose gradient is Hoelder on the whole space.
+    """A gradient step on a function that is convex, with a Hoelder gradient, on the whole space.
 
     Claim.  psi(w) = w + eta^2 s^2 - (4 eta p/(1+p)) M^(-1/p) s^((1+p)/p) with
-    s = min((eta/2)^(p/(1-p)) M^(1/(1-p)), M w^(p/2), 2 C), for 0 < p < 1.
+    s = min((eta/2)^(p/(1-p)) M^(1/(1-p)), M w^(p/2), G), for 0 < p < 1, G the largest change of
+    the gradient.
     """
 
     step_size: float
     exponent: float
     constant: float
-    gradient_bound: float = math.inf
+    change: float = math.inf
 
     def _lines(self, squares: Array) -> Tangents:
         p, eta = self.exponent, self.step_size
@@ -94,7 +97,7 @@ class RefinedHolder(Modulus):
         """Logarithm of the change of gradient beyond which a larger one helps contraction."""
         p = self.exponent
         free = (p * math.log(self.step_size / 2.0) + math.log(self.constant)) / (1.0 - p)
-        return min(free, math.log(2.0) + math.log(self.gradient_bound))
+        return min(free, math.log(self.change))
 
     def _plateau(self, log_s: float) -> float:
         p, eta = self.exponent, self.step_size
@@ -108,20 +111,20 @@ class RefinedHolder(Modulus):
 class HolderOnDomain(Modulus):
     """A gradient step on a convex function whose gradient is Hoelder on the domain only.
 
-    Claim.  psi(w) = w + min(eta M w^(p/2), 2 eta C)^2: monotonicity and nothing else.
+    Claim.  psi(w) = w + min(eta M w^(p/2), eta G)^2: monotonicity and nothing else.
     """
 
     step_size: float
     exponent: float
     constant: float
-    gradient_bound: float = math.inf
+    change: float = math.inf
 
     def _lines(self, squares: Array) -> Tangents:
         p, eta = self.exponent, self.step_size
-        growing = self.constant * np.power(squares, p / 2.0) <= 2.0 * self.gradient_bound
+        growing = self.constant * np.power(squares, p / 2.0) <= self.change
         change = (eta * self.constant) ** 2 * np.power(squares, p)
         slope = np.where(growing, 1.0 + p * change / squares, 1.0)
-        cap = (2.0 * eta * self.gradient_bound) ** 2
+        cap = (eta * self.change) ** 2
         return slope, np.where(growing, (1.0 - p) * change, cap)
 
 
@@ -129,19 +132,19 @@ class HolderOnDomain(Modulus):
 class Triangle(Modulus):
     """A gradient step on any function, by the triangle inequality.
 
-    Claim.  phi(d) = d + min(eta M d^p, 2 eta C); p = 1 is smoothness, an infinite M only uses the
-    bound C.  Per-record clipping changes neither term.
+    Claim.  phi(d) = d + min(eta M d^p, eta G); p = 1 is smoothness, an infinite M only uses the
+    largest change G.  Per-record clipping changes neither term.
     """
 
     step_size: float
     exponent: float = 1.0
     constant: float = math.inf
-    gradient_bound: float = math.inf
+    change: float = math.inf
 
     def _lines(self, squares: Array) -> Tangents:
         p, eta = self.exponent, self.step_size
         distance = np.sqrt(squares)
-        jump = 2.0 * eta * self.gradient_bound
+        jump = eta * self.change
         with np.errstate(over="ignore", invalid="ignore"):
             x = eta * self.constant * np.power(distance, p - 1.0)
             growing = x * distance <= jump

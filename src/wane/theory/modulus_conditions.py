@@ -9,10 +9,11 @@ import numpy as np
 from wane.describe.batches import FullBatch, WithoutReplacement
 from wane.describe.descent import NoisyDescent
 from wane.theory import facts, records
-from wane.theory.loss_moduli import Batch, lipschitz_row, step_modulus
+from wane.theory.loss_moduli import Batch, lipschitz_row, modulus_in
 from wane.theory.theorem import Answer, Basis, condition, fails, holds, undeclared
 
-MOST_LEVELS = 16
+SMALLEST_VARIANCE = 1e-290
+"""Of the noise on the iterate: shares of it must still be numbers."""
 
 
 @condition("noise is added at every step")
@@ -22,6 +23,12 @@ def always_noisy(run: NoisyDescent) -> Answer:
     if quiet.any():
         first = int(np.flatnonzero(quiet)[0])
         return fails(f"phase {first + 1} has no noise", "noise > 0 in every phase")
+    with np.errstate(over="ignore", under="ignore"):
+        faint = (run.plan.step_size * run.gradient_noise_stds) ** 2 < SMALLEST_VARIANCE
+    if faint.any():
+        first = int(np.flatnonzero(faint)[0])
+        because = f"phase {first + 1} has noise whose variance leaves the range of doubles"
+        return fails(because, "noise and step_size nearer to 1")
     return holds("every phase has noise")
 
 
@@ -40,9 +47,12 @@ def known_modulus(run: NoisyDescent) -> Answer:
     if len(run.plan) > records.FEW_ROWS:
         return fails(f"{len(run.plan)} phases are too many to look at", "fewer, longer phases")
     for eta in np.unique(run.plan.step_size[~run.plan.cool_down]).tolist():
-        if step_modulus(run.objective, Batch(eta, run.batch_size, 0, run.records)) is None:
-            if run.objective.gradient_bound is None:
-                return undeclared("gradient_bound", "objective.gradient_bound = ...")
+        if modulus_in(run, Batch(eta, run.batch_size, 0, run.records)) is None:
+            if math.isinf(run.gradient_change):
+                return undeclared(
+                    "how far a gradient changes",
+                    "objective.gradient_bound = ..., smoothness or a Hoelder bound",
+                )
             return fails(
                 f"step_size*ridge={eta * run.objective.ridge:g} is not below one",
                 "a smaller step_size, or objective.smoothness = ...",
@@ -66,17 +76,6 @@ def spare_records(run: NoisyDescent) -> Answer:
     if not isinstance(run.batches, WithoutReplacement) or run.batch_size < run.records:
         return holds(f"{run.batch_size} of {run.records} records")
     return fails("the batch is the whole data", 'batches.kind = "full"')
-
-
-@condition(f"the noise takes at most {MOST_LEVELS} different values")
-def few_levels(run: NoisyDescent) -> Answer:
-    """Few sampled mixtures to convolve."""
-    if len(run.plan) > records.FEW_ROWS:
-        return fails(f"{len(run.plan)} phases are too many to look at", "fewer noise levels")
-    levels = len(np.unique(run.gradient_noise_stds))
-    if levels <= MOST_LEVELS:
-        return holds(f"{levels} values")
-    return fails(f"{levels} values", "fewer noise levels")
 
 
 @condition("the iterates' distance stays bounded", Basis.DERIVED)

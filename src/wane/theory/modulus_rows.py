@@ -1,6 +1,7 @@
 """The moduli of gradient steps, one function for each kind of loss.
 
-Letters: eta step size, C bound on the gradient, M smoothness or Hoelder constant, m strong
+Letters: eta step size, G largest change of the gradient between two points (2 C where C bounds
+the gradient), M smoothness or Hoelder constant, m strong
 convexity, p Hoelder exponent.
 """
 
@@ -24,9 +25,9 @@ def affine(factor: float, offset: float = 0.0) -> AffineSquare:
     return AffineSquare(math.log(factor) if factor > 0.0 else -math.inf, offset)
 
 
-def nonsmooth_convex(eta: float, C: float, m: float = 0.0) -> AffineSquare:
-    """Convex with bounded subgradients: c = 1 - 2 eta m, h = (2 eta C)^2."""
-    offset = (2.0 * eta * C) ** 2
+def nonsmooth_convex(eta: float, G: float, m: float = 0.0) -> AffineSquare:
+    """Convex with subgradients of bounded change: c = 1 - 2 eta m, h = (eta G)^2."""
+    offset = (eta * G) ** 2
     return AffineSquare(0.0, offset) if m == 0.0 else affine(1.0 - 2.0 * eta * m + 4e-16, offset)
 
 
@@ -46,18 +47,18 @@ def weakly_smooth(eta: float, M: float, p: float) -> AffineSquare:
     return AffineSquare(0.0, weakly_smooth_offset(eta, M, p))
 
 
-def weakly_smooth_refined(eta: float, M: float, p: float, C: float = math.inf) -> Modulus:
+def weakly_smooth_refined(eta: float, M: float, p: float, G: float = math.inf) -> Modulus:
     """The same, exact at small distances too."""
     if p == 0.0:
-        return AffineSquare(0.0, (eta * min(M, 2.0 * C)) ** 2)
+        return AffineSquare(0.0, (eta * min(M, G)) ** 2)
     if p == 1.0:
         return smooth_convex(eta, M)
-    return RefinedHolder(eta, p, M, C) if M > 0.0 else IDENTITY
+    return RefinedHolder(eta, p, M, G) if M > 0.0 else IDENTITY
 
 
-def weakly_smooth_on_domain(eta: float, M: float, p: float, C: float = math.inf) -> Modulus:
+def weakly_smooth_on_domain(eta: float, M: float, p: float, G: float = math.inf) -> Modulus:
     """Convex with a gradient that is Hoelder on the domain only."""
-    return HolderOnDomain(eta, p, M, C)
+    return HolderOnDomain(eta, p, M, G)
 
 
 def strongly_convex_smooth(eta: float, m: float, M: float) -> AffineSquare:
@@ -71,9 +72,9 @@ def smooth_convex(eta: float, M: float) -> AffineSquare:
     return affine(max(1.0, (eta * M - 1.0) ** 2))
 
 
-def smooth_convex_bounded(eta: float, M: float, C: float) -> AffineSquare:
-    """Co-coercivity leaves `w + eta (eta - 2/M) |dg|^2`: c = 1, h = 4 eta (eta - 2/M) C^2 or 0."""
-    return AffineSquare(0.0, max(4.0 * eta * (eta - 2.0 / M) * C * C, 0.0) * (1.0 + 1e-15))
+def smooth_convex_bounded(eta: float, M: float, G: float) -> AffineSquare:
+    """Co-coercivity leaves `w + eta (eta - 2/M) |dg|^2`: c = 1, h = eta (eta - 2/M) G^2 or 0."""
+    return AffineSquare(0.0, max(eta * (eta - 2.0 / M) * G * G, 0.0) * (1.0 + 1e-15))
 
 
 def smooth(eta: float, M: float) -> AffineSquare:
@@ -81,25 +82,25 @@ def smooth(eta: float, M: float) -> AffineSquare:
     return affine((1.0 + eta * M) ** 2)
 
 
-def smooth_bounded(eta: float, M: float, C: float) -> Triangle:
-    """phi(d) = d + min(eta M d, 2 eta C), convex or not, clipped or not."""
-    return Triangle(eta, 1.0, M, C)
+def smooth_bounded(eta: float, M: float, G: float) -> Triangle:
+    """phi(d) = d + min(eta M d, eta G), convex or not, clipped or not."""
+    return Triangle(eta, 1.0, M, G)
 
 
 def dissipative(
-    eta: float, lam: float, kappa: float, *, M: float = math.inf, C: float = math.inf
+    eta: float, lam: float, kappa: float, *, M: float = math.inf, G: float = math.inf
 ) -> Modulus:
-    """Strongly dissipative: psi(w) = (1 - 2 eta kappa) w + 2 eta lam + eta^2 min(M^2 w, 4 C^2)."""
+    """Strongly dissipative: psi(w) = (1 - 2 eta kappa) w + 2 eta lam + eta^2 min(M^2 w, G^2)."""
     pull, drift = 2.0 * eta * kappa, 2.0 * eta * lam
     rows: list[Modulus] = []
     if math.isfinite(M):
         bend = (eta * M) ** 2
         rows.append(affine(1.0 - pull + bend + 4e-16 * (1.0 + pull + bend), drift))
-    if math.isfinite(C):
-        rows.append(affine(1.0 - pull + 4e-16 * (1.0 + pull), drift + (2.0 * eta * C) ** 2))
+    if math.isfinite(G):
+        rows.append(affine(1.0 - pull + 4e-16 * (1.0 + pull), drift + (eta * G) ** 2))
     return rows[0] if len(rows) == 1 else Least(tuple(rows))
 
 
-def saddle(eta: float, C: float, M: float) -> Least:
+def saddle(eta: float, G: float, M: float) -> Least:
     """Descent-ascent with a monotone, bounded, Lipschitz field."""
-    return Least((nonsmooth_convex(eta, C), affine(1.0 + (eta * M) ** 2)))
+    return Least((nonsmooth_convex(eta, G), affine(1.0 + (eta * M) ** 2)))

@@ -20,7 +20,8 @@ from wane.describe.descent import NoisyDescent
 from wane.describe.threat import Adjacency
 from wane.guarantees import GaussianStep, Guarantee, NumericalDP, Pair, SampledGaussianStep
 from wane.guarantees import WithFailure as _WithFailure
-from wane.theory.loss_moduli import Batch, cool_down_modulus, lipschitz_row, step_modulus
+from wane.theory.levels import rounded_down
+from wane.theory.loss_moduli import Batch, cool_down_modulus, lipschitz_row, modulus_in
 from wane.theory.moduli import Modulus
 from wane.theory.sampled_steps import binomial_tail, cap_for, with_bad_event
 from wane.theory.tangent_programme import Stretch, profile, solve
@@ -30,13 +31,18 @@ Array = NDArray[np.float64]
 
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 EXCESSES = tuple(10.0 ** (i / 5.0) for i in range(-8, 14))
+MOST_LEVELS = 32
+"""Of noise; more are rounded down to so many classes, which is sound: it is less noise."""
 FAILURE = 1e-3
 """The part of delta that may be spent on batches beyond the cap."""
+FOLLOWED = (10_000,)
+"""Numbers of last steps for which caps are tried in a bounded set."""
 AFFORDABLE = 0.9
 """The most of delta that may be, where a smaller cap keeps steps from expanding."""
 _LARGEST_TILT = 400.0
 _STEADY = 1e-12  # growth of a step that rounding alone explains
 _FAR = 1e100  # stands for a distance that nobody bounds: hopeless, but finite
+_HOPELESS = 1e200  # stands for an infinite divergence: times any number of steps still finite
 
 
 @dataclass(frozen=True)
@@ -82,17 +88,21 @@ class SampledPlan:
 
     def atom(self, noise_std: float, theta: float) -> SampledGaussianStep:
         """One sampled step that keeps 1 - theta of its noise variance."""
-        bound = self.run.objective.gradient_bound
-        assert bound is not None
-        shift = (1.0 if self.poisson else 2.0) * bound / self.run.batch_size
-        mu = shift / (noise_std * math.sqrt(1.0 - theta)) * (1.0 + 4e-16)
+        mu = self.run.gradient_member / (noise_std * math.sqrt(1.0 - theta)) * (1.0 + 4e-16)
         pair = self.pair(hidden=theta > 0.0)
         return SampledGaussianStep(math.nextafter(mu, math.inf), self.rate, pair)
 
     @cached_property
     def levels(self) -> Array:
-        """The different noise deviations of the steps that use records."""
-        return np.unique(self.run.gradient_noise_stds[~self.run.plan.cool_down])
+        """The different noise deviations of the steps that use records, in classes if many."""
+        return np.unique(self._levels[~self.run.plan.cool_down])
+
+    @cached_property
+    def _levels(self) -> Array:
+        """The noise of each phase; of steps that use records rounded down to its class."""
+        made, used = self.run.gradient_noise_stds.copy(), ~self.run.plan.cool_down
+        made[used] = rounded_down(made[used], MOST_LEVELS)
+        return made
 
     def counts(self, horizons: Array) -> Array:
         """How many of the last steps use records, by noise level and horizon."""
@@ -100,34 +110,40 @@ class SampledPlan:
         after = plan.total - np.cumsum(plan.repeat)
         taken = np.clip(horizons[None, :] - after[:, None], 0.0, plan.repeat[:, None])
         taken[plan.cool_down] = 0.0
-        stds = self.run.gradient_noise_stds
-        rows = [taken[stds == level].sum(axis=0) for level in self.levels]
+        rows = [taken[self._levels == level].sum(axis=0) for level in self.levels]
         return np.array(rows).reshape(len(self.levels), len(horizons))
 
-    def cap(self, delta: float) -> tuple[int, float]:
-        """The largest batch that is followed, and the probability that one step exceeds it."""
+    def cap(self, delta: float, followed: int | None = None) -> tuple[int, float]:
+        """The largest batch that is followed, and the probability that one step exceeds it.
+
+        It is chosen for so many steps, or for all.
+        """
         if not self.poisson:
             return self.run.batch_size, 0.0
         if self._steady == self.others:
             return self.others, 0.0
-        cap = cap_for(self.others, self.rate, FAILURE * delta / self.run.total_steps)
+        cap = cap_for(self.others, self.rate, FAILURE * delta / (followed or self.run.total_steps))
         return cap, binomial_tail(self.others, self.rate, cap)
 
     def caps(self, delta: float) -> list[tuple[int, float]]:
-        """Caps worth trying: a rarely exceeded one, and a smaller one at which no step expands.
+        """Caps worth trying: rarely exceeded ones, and a smaller one at which no step expands.
 
-        The second costs up to half of delta if all steps are used, or more if it must be smaller
-        still for no step to expand; then it limits how many can be used.
+        In a bounded set only the last steps are followed, however many there were before them, so
+        caps for fewer steps are tried, too.  The smaller one costs up to half of delta if all steps
+        are used, or more if it must be smaller still for no step to expand; then it limits how many
+        can be used.
         """
-        rare = self.cap(delta)
-        if not self.poisson or self._steady is None or rare[1] == 0.0:
-            return [rare]
-        tight = cap_for(self.others, self.rate, 0.5 * delta / self.run.total_steps)
+        total = self.run.total_steps
+        lengths = [n for n in FOLLOWED if n < total] if not self.tracked else []
+        rare = sorted({self.cap(delta, n) for n in (*lengths, total)}, reverse=True)
+        if not self.poisson or self._steady is None or rare[0][1] == 0.0:
+            return rare
+        tight = cap_for(self.others, self.rate, 0.5 * delta / total)
         cap = min(tight, self._steady)
         exceeded = binomial_tail(self.others, self.rate, cap)
-        if cap >= rare[0] or self.failure(exceeded, 1) > AFFORDABLE * delta:
-            return [rare]
-        return [rare, (cap, exceeded)]
+        if cap >= rare[-1][0] or self.failure(exceeded, 1) > AFFORDABLE * delta:
+            return rare
+        return [*rare, (cap, exceeded)]
 
     @cached_property
     def _steady(self) -> int | None:
@@ -164,7 +180,7 @@ class SampledPlan:
         if cool_down:
             return cool_down_modulus(self.run.objective, eta)
         least = 0 if self.poisson else self.run.batch_size
-        made = step_modulus(self.run.objective, Batch(eta, self.run.batch_size, least, cap))
+        made = modulus_in(self.run, Batch(eta, self.run.batch_size, least, cap))
         assert made is not None, "the conditions ask for a known modulus"
         return made
 
@@ -258,7 +274,8 @@ class SampledPlan:
             return self.profile(cap, theta)
         if theta != 1.0:
             horizons, distances = self._profiles(cap, 1.0)
-            return horizons, distances / theta
+            with np.errstate(over="ignore"):
+                return horizons, np.minimum(distances / theta, _HOPELESS)
         return self.profile(cap, 1.0)
 
     @lru_cache(maxsize=64)  # noqa: B019
@@ -270,7 +287,7 @@ class SampledPlan:
             for i, excess in enumerate(EXCESSES):
                 if (1.0 + excess) * atom.mu <= _LARGEST_TILT:
                     made[i, j] = atom.renyi(1.0 + excess)
-        return np.asarray(np.minimum(made, 1e300))
+        return np.asarray(np.minimum(made, _HOPELESS))
 
     def divergence(self, order: float) -> float:
         """A bound on the Renyi divergence of this order."""

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wane.numerics.rounding import SMALLEST_POSITIVE
-from wane.theory.moduli import AffineSquare, Modulus, Shifted
+from wane.theory.moduli import SMALLEST_DISTANCE, AffineSquare, Modulus, Shifted
 
 Array = NDArray[np.float64]
 Distance = float | Callable[[int], float]
@@ -32,7 +32,9 @@ SHARE = 64
 """A stretch is no longer than this fraction of the steps that follow it."""
 SUBDIVISIONS = 8
 _ROUNDING = 1e-12
+_PROGRESS = 1e-9  # a cost that falls by less has levelled off
 _LARGEST = 1e300
+_LARGEST_GROWTH = 600.0  # logarithm of the growth of a reach that is followed; more is more private
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def solve(
 
     `distance` is a number, or a function of how many of the last steps are used.
     """
-    at = distance if callable(distance) else (lambda _: distance)
+    at = _followed(distance)
     pieces = split(stretches)
     if not pieces:
         return Found(math.inf, 0)
@@ -95,13 +97,25 @@ def solve(
 
 def profile(stretches: Sequence[Stretch], distance: Distance) -> tuple[Array, Array]:
     """Numbers of last steps, and a bound on mu^2 for using just those."""
-    at = distance if callable(distance) else (lambda _: distance)
+    at = _followed(distance)
     pieces = split(stretches)
     counts = np.cumsum([p.count for p in pieces]).astype(np.float64)
     widest = max(at(int(n)) for n in (counts[0], counts[-1]))
     grid = _first_knots(pieces, max(widest, 1e-150), KNOTS)
-    costs, _, _ = _sweep(pieces, [grid] * len(pieces), at, patient=True)
+    # of equal steps, more can only help after long if they already do
+    costs, _, _ = _sweep(pieces, [grid] * len(pieces), at, patient=len(stretches) > 1)
     return counts[: len(costs)], np.array(costs) * (1.0 + _ROUNDING + 4e-15 * len(costs))
+
+
+def _followed(distance: Distance) -> Callable[[int], float]:
+    """The distance before so many last steps; one whose square would underflow is raised."""
+    at = distance if callable(distance) else (lambda _: distance)
+
+    def raised(steps: int) -> float:
+        found = at(steps)
+        return max(found, SMALLEST_DISTANCE) if found > 0.0 else found
+
+    return raised
 
 
 def split(stretches: Sequence[Stretch]) -> list[Stretch]:
@@ -156,7 +170,7 @@ def _sweep(
     costs: list[float] = []
     firsts: list[int] = []
     history: list[_Lines] = []
-    met, done, best_at = 0.0, 0, 0
+    met, done, best_at, least = 0.0, 0, 0, math.inf
     tangents: dict[tuple[int, int, float], tuple[Array, Array]] = {}
     for piece, knots in zip(pieces, rows, strict=True):
         key = (id(piece.modulus), id(knots), piece.shift)
@@ -166,13 +180,14 @@ def _sweep(
         history.append(lines)
         met += piece.count * piece.shift**2 / piece.variance
         done += piece.count
-        cost = at(done) ** 2 / lines.reach + lines.spent
+        with np.errstate(divide="ignore", over="ignore"):
+            cost = np.float64(at(done)) ** 2 / lines.reach + lines.spent
         firsts.append(int(np.argmin(cost)))
         costs.append(float(cost[firsts[-1]]))
-        if costs[-1] <= min(costs):
-            best_at = done
+        if costs[-1] <= least * (1.0 - _PROGRESS):
+            best_at, least = done, costs[-1]
         elif not patient and done > 8 * best_at + 64:
-            break  # it has been rising for long
+            break  # it has not fallen for long
     return costs, firsts, history
 
 
@@ -184,7 +199,7 @@ def _advanced(
     reach = np.append(lines.reach, 0.0)
     spent = np.append(lines.spent, met)
     m, s2 = piece.count, piece.variance
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         chosen = _choice(reach, spent, piece, knots, tangents)
         q, b = reach[chosen], spent[chosen]
         if m == 1:
@@ -230,11 +245,15 @@ def _many(q: Array, b: Array, piece: Stretch, tangents: tuple[Array, Array]) -> 
 
 
 def _reaches(q: Array, slope: Array, s2: float, places: Sequence[int]) -> Array:
-    """Return q after each of these numbers of steps, rounded down."""
+    """Return q after each of these numbers of steps, rounded down.
+
+    Growth is cut at a finite number, because a reach of zero times an infinite one is none at all.
+    """
     j = np.array(places, dtype=np.float64)[:, None]
     k = -np.log(slope)
     flat = np.abs(k) * j < 1e-12
     safe = np.where(k == 0.0, 1.0, k)
-    total = np.where(flat, j * (1.0 - 1e-12), np.expm1(j * safe) / -np.expm1(-safe))
-    grown = np.where(flat, 1.0 - 1e-12, np.exp(j * k))
+    growth = np.minimum(j * safe, _LARGEST_GROWTH)
+    total = np.where(flat, j * (1.0 - 1e-12), np.expm1(growth) / -np.expm1(-safe))
+    grown = np.where(flat, 1.0 - 1e-12, np.exp(np.minimum(j * k, _LARGEST_GROWTH)))
     return np.minimum(q * grown + s2 * total, _LARGEST)

@@ -9,6 +9,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from wane.describe.facts import NO_FACTS, FactKind, Facts
+from wane.errors import InvalidDescription
 from wane.guarantees import Guarantee
 
 M = TypeVar("M")
@@ -95,10 +97,48 @@ class Condition(Generic[M]):
     basis: Basis
     check: Callable[[M], Answer]
 
-    def __call__(self, mechanism: M) -> Finding:
-        """Look the hypothesis up in a description."""
-        answer = self.check(mechanism)
+    def __call__(self, mechanism: M, facts: Facts = NO_FACTS) -> Finding:
+        """Look the hypothesis up in a description, and in the facts stated beside it."""
+        return self._found(self.check(mechanism))
+
+    def _found(self, answer: Answer) -> Finding:
         return Finding(self.statement, self.basis, answer.holds, answer.because, answer.remedy)
+
+
+@dataclass(frozen=True)
+class FactCondition(Condition[M]):
+    """A hypothesis on a fact, which must have been stated for the very description at hand.
+
+    Attributes:
+        check: the answer where no such fact was stated.
+        kind: the fact that is asked for.
+        about: the fingerprint of a description.
+        judge: the answer, given the fact's number.
+    """
+
+    kind: FactKind
+    about: Callable[[M], str]
+    judge: Callable[[M, float], Answer]
+
+    def __call__(self, mechanism: M, facts: Facts = NO_FACTS) -> Finding:
+        """Judge the fact that was stated for this description; one of another is none."""
+        value = self.value(mechanism, facts)
+        if value is not None:
+            return self._found(self.judge(mechanism, value))
+        if any(fact.kind is self.kind for fact in facts.stated):
+            return self._found(
+                fails(
+                    f"{self.kind.value} was stated for another run",
+                    "a proof for this very run, stated by Fact.of(run, ...)",
+                )
+            )
+        return self._found(self.check(mechanism))
+
+    def value(self, mechanism: M, facts: Facts) -> float | None:
+        """Return the number that was stated for this description; None for any other."""
+        if not facts.stated:  # then no description needs to be written down
+            return None
+        return facts.get(self.kind, about=self.about(mechanism))
 
 
 @dataclass(frozen=True)
@@ -139,24 +179,31 @@ Verdict = Applies | DoesNotApply
 
 @dataclass(frozen=True)
 class Analysis(Generic[M]):
-    """A theorem, ready to be asked about any description of kind `M`."""
+    """A theorem, ready to be asked about any description of kind `M`.
+
+    Its formula takes the description and, for every `FactCondition` among the hypotheses, in their
+    order, the number of that fact.
+    """
 
     name: str
     of: type[M]
     source: Citation
     assumes: tuple[Condition[M], ...]
-    formula: Callable[[M], Guarantee]
+    formula: Callable[..., Guarantee]
     tight_when: tuple[Condition[M], ...] | None = None
 
-    def __call__(self, mechanism: M) -> Verdict:
+    def __call__(self, mechanism: M, facts: Facts = NO_FACTS) -> Verdict:
         """Check every hypothesis; only if all hold, evaluate the formula."""
         findings: tuple[Finding, ...] = ()
         try:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
-                findings = tuple(condition(mechanism) for condition in self.assumes)
+                findings = tuple(condition(mechanism, facts) for condition in self.assumes)
                 if all(f.holds is True for f in findings):
-                    return Applies(self, findings, self.formula(mechanism))
-        except ArithmeticError as error:
+                    asked = [c for c in self.assumes if isinstance(c, FactCondition)]
+                    values = (c.value(mechanism, facts) for c in asked)
+                    return Applies(self, findings, self.formula(mechanism, *values))
+        except (ArithmeticError, InvalidDescription) as error:
+            # the description is valid, so what a formula refuses has left the range of doubles
             findings = (*findings, Finding(*IN_RANGE, False, str(error), MODEST))
         return DoesNotApply(self, findings)
 
@@ -173,12 +220,23 @@ def condition(
     return lambda check: Condition(statement, basis, check)
 
 
+def fact_condition(
+    statement: str, kind: FactKind, *, about: Callable[[M], str], cure: str
+) -> Callable[[Callable[[M, float], Answer]], FactCondition[M]]:
+    """Name a hypothesis on a fact of one run; the function judges its number."""
+
+    def unstated(_: M) -> Answer:
+        return undeclared(kind.value, cure)
+
+    return lambda judge: FactCondition(statement, Basis.DECLARED, unstated, kind, about, judge)
+
+
 def analysis(
     *,
     of: type[M],
     source: Citation,
     assumes: tuple[Condition[M], ...],
     tight_when: tuple[Condition[M], ...] | None = None,
-) -> Callable[[Callable[[M], Guarantee]], Analysis[M]]:
+) -> Callable[[Callable[..., Guarantee]], Analysis[M]]:
     """Turn a formula into an `Analysis`; registers nothing, see `analyses.ANALYSES`."""
     return lambda f: Analysis(f.__name__, of, source, assumes, f, tight_when)

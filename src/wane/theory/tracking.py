@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from wane.describe.batches import Poisson
 from wane.describe.descent import NoisyDescent
-from wane.theory.loss_moduli import Batch, cool_down_modulus, lipschitz_row, step_modulus
+from wane.describe.threat import Adjacency
+from wane.theory.loss_moduli import Batch, cool_down_modulus, lipschitz_row, modulus_in
 from wane.theory.moduli import Modulus
 
 MOST_STEPS = 100_000
@@ -17,9 +19,22 @@ MOST_STEPS = 100_000
 def tracked_distances(run: NoisyDescent, least: int, most: int) -> Callable[[int], float]:
     """The distance after any number of steps with `least` to `most` other records in the batch.
 
-    Claim.  d -> phi(d) + eta Delta at every step that may use the differing record; rounded up.
+    Claim.  d -> phi_N(d) + eta A/b at every step that may use the differing record, A how far
+    apart two records' gradients are at two points; for replace-one also d -> phi_{N+1}(d) + eta
+    Delta, one version of the record counting as a common one; rounded up.
     """
-    assert run.gradient_sensitivity is not None
+    made = []
+    if math.isfinite(run.gradient_apart):
+        made.append(_distances(run, least, most, run.gradient_apart))
+    if run.adjacency is Adjacency.REPLACE_ONE and run.gradient_sensitivity is not None:
+        # a batch of random size may grow by the record; one of fixed size has it among its b
+        sizes = (least, most + 1) if isinstance(run.batches, Poisson) else (least + 1, most)
+        made.append(_distances(run, *sizes, run.gradient_sensitivity))
+    return lambda steps: min(distance(steps) for distance in made)
+
+
+def _distances(run: NoisyDescent, least: int, most: int, moved: float) -> Callable[[int], float]:
+    """`d -> phi(d) + eta moved` with `least` to `most` common records."""
     phases = list(
         zip(
             run.plan.repeat.tolist(),
@@ -28,16 +43,15 @@ def tracked_distances(run: NoisyDescent, least: int, most: int) -> Callable[[int
             strict=True,
         )
     )
-    delta = run.gradient_sensitivity
     followed: dict[tuple[float, float], _Followed] = {}  # by step size and where it starts
 
     def through(start: float, eta: float, count: int) -> float:
-        batch, shift = Batch(eta, run.batch_size, least, most), eta * delta
+        batch, shift = Batch(eta, run.batch_size, least, most), eta * moved
         row = lipschitz_row(run.objective, batch)
         known = [] if row is None else [_repeated(start, 0.5 * row.log_factor, shift, count)]
         if row is None or (row.log_factor > 0.0 and count <= MOST_STEPS):
             if (eta, start) not in followed:
-                followed[eta, start] = _Followed(step_modulus(run.objective, batch), shift, [start])
+                followed[eta, start] = _Followed(modulus_in(run, batch), shift, [start])
             known.append(followed[eta, start].after(count))
         return min(known)
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, final
 
-from wane.guarantees import Guarantee, arguments
-from wane.guarantees.renyi import CurveOf, grouped
+from wane.guarantees import ChainDP, Guarantee, arguments
 from wane.numerics.roots import first_at_most
 
 REFERENCE = 1e-6
@@ -50,6 +49,13 @@ class Tuned(Guarantee):
             return first
         return min(first, self.suited_to(first).delta(epsilon))
 
+    def rough_delta(self, epsilon: float) -> float:
+        """The rough delta of a member chosen for about this delta."""
+        first = self.suited_to(REFERENCE).rough_delta(epsilon)
+        if not 10.0 * REFERENCE < first < 1.0:
+            return first
+        return min(first, self.suited_to(first).rough_delta(epsilon))
+
     def renyi(self, order: float) -> float:
         """A bound on the divergence of this order."""
         return self.divergence(arguments.renyi_order(order))
@@ -59,8 +65,8 @@ class Tuned(Guarantee):
         return self.suited_to(REFERENCE).repeat(times)
 
     def group(self, size: int) -> Guarantee:
-        """A chain of adjacent pairs, order by order."""
-        return self if size == 1 else grouped(CurveOf(self), size)
+        """A chain of adjacent pairs."""
+        return self if size == 1 else ChainDP(self, size)
 
     def absorb(self, others: tuple[Guarantee, ...]) -> Guarantee:
         """The reference member, composed."""
@@ -111,8 +117,8 @@ class Profile(Guarantee):
         return self if times == 1 else self.fallback.repeat(times)
 
     def group(self, size: int) -> Guarantee:
-        """The fallback's guarantee for a group."""
-        return self if size == 1 else self.fallback.group(size)
+        """A chain of adjacent pairs, each with this profile; divergences are the fallback's."""
+        return self if size == 1 else ChainDP(self, size)
 
     def absorb(self, others: tuple[Guarantee, ...]) -> Guarantee:
         """The fallback, composed."""

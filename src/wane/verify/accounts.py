@@ -21,7 +21,16 @@ from scipy.signal import lfilter
 from wane.verify.balls import ball, top
 from wane.verify.bounds import Bound, Mixture
 from wane.verify.records import TooLarge
-from wane.verify.sampled import Array, Direction, Extent, Grid, Losses, exceeding, on_grid
+from wane.verify.sampled import (
+    Array,
+    Direction,
+    Extent,
+    Grid,
+    Losses,
+    PlainStep,
+    exceeding,
+    on_grid,
+)
 
 UNIT = 2.0**-53
 TRANSFORM_ERROR = 16.0
@@ -53,8 +62,6 @@ class Single:
     def delta(self, epsilon: float) -> float:
         """An upper bound on delta."""
         return exceeding(self.step, self.direction, epsilon)
-
-    rough = delta
 
 
 @dataclass(frozen=True)
@@ -91,11 +98,6 @@ class Account:
     def saddle(self, epsilon: float) -> float:
         """The tilt on a ladder that makes epsilon most likely; any tilt gives a valid bound."""
         return min(self.tilts, key=lambda theta: self.log_moment(theta) - theta * epsilon)
-
-    def rough(self, epsilon: float) -> float:
-        """The size of delta: Chernoff's bound, times the deviation."""
-        theta = self.saddle(epsilon)
-        return self.deviation * math.exp(min(self.log_moment(theta) - theta * epsilon, 0.0))
 
     @cached_property
     def tilts(self) -> list[float]:
@@ -304,11 +306,6 @@ class Sampled(Bound):
         found = top(worst + ball(self.failure)).min(self.used)
         return found if self.shown is None else found.min(top(self.shown.delta(epsilon)))
 
-    def rough(self, epsilon: float) -> float:
-        """The size of delta in doubles."""
-        found = max(account.rough(epsilon) for account in self.accounts)
-        return float(found + self.failure)
-
 
 Counted = list[tuple[Losses, int]]
 
@@ -336,7 +333,8 @@ class Workshop:
         grids = []
         for step, count in steps:
             # what joining cells adds grows with the number of steps
-            key = step, direction, spacing, 4 * widest if count == 1 else widest
+            way = Direction.REMOVE if isinstance(step, PlainStep) else direction  # all are alike
+            key = step, way, spacing, 4 * widest if count == 1 else widest
             if key not in self.known:
                 self.known[key] = on_grid(*key)
             grids.append((self.known[key], count))
@@ -351,7 +349,8 @@ def _single(steps: Counted, direction: Direction) -> Single:
 
 
 def _check_size(extents: list[Extent], whole: float) -> None:
-    if not (whole > 1e-100 and all(math.isfinite(e.largest - e.least) for e in extents)):
+    known = all(math.isfinite(e.largest - e.least) and e.deviation > 0.0 for e in extents)
+    if not (whole > 1e-100 and known):
         raise TooLarge("steps whose losses are too small or too large")
 
 
@@ -364,6 +363,7 @@ def _spacing(steps: Counted, extents: list[Extent], whole: float) -> float:
     fine = min(
         e.deviation * math.sqrt(whole * whole / (len(steps) * v))
         for e, v in zip(extents, variances, strict=True)
+        if v > 0.0  # a step that is so rarely seen that its square underflows asks for no grid
     )
     reach = max(widest, 2.2 * WINDOW * whole)
     spacing = max(min(COARSE * fine, reach / FEWEST_POINTS), reach / MOST_POINTS)

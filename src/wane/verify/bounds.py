@@ -15,9 +15,11 @@ from typing import ClassVar
 
 from flint import arb
 
-from wane.verify.balls import ball, top
+from wane.verify.balls import as_float_up, ball, top
 from wane.verify.gaussian import gaussian_delta, gaussian_power
 
+MOST_LINKS = 30
+"""Longer chains are split into equal shares only."""
 LADDER = (0.0, *(2.0 ** (place / 2.0) for place in range(-24, 18)))
 """Epsilons at which a profile is looked at first."""
 
@@ -35,6 +37,10 @@ class Bound(ABC):
     def proves(self, epsilon: arb, delta: arb) -> bool:
         """Whether (epsilon, delta) is certain to hold."""
         return bool(top(self.delta(epsilon)) <= delta)
+
+    def for_group(self, size: int) -> Bound:
+        """The bound for `size` records that change one after the other."""
+        return self if size == 1 else Grouped(self, size)
 
     def widen(self) -> bool:
         """Search longer for a bound on power, once and for all; False if nothing is left to try."""
@@ -99,10 +105,9 @@ class Gaussian(Bound):
         """The Gaussian profile."""
         return gaussian_delta(epsilon, self.mu)
 
-    def rough(self, epsilon: float) -> float:
-        """The size of delta in doubles: it only chooses what to compute."""
-        mu = max(float(self.mu), 1e-300)
-        return mu * math.exp(-(max(epsilon / mu - mu / 2.0, 0.0) ** 2) / 2.0)
+    def for_group(self, size: int) -> Gaussian:
+        """Gaussian again: mu grows linearly."""
+        return self if size == 1 else Gaussian(top(self.mu_squared * size**2))
 
     def power(self, rate: float) -> arb:
         """The Gaussian power."""
@@ -115,6 +120,17 @@ class Searched(Gaussian):
 
     longer: Callable[[], arb | None] | None = None
     tight: ClassVar[bool] = False
+
+    def for_group(self, size: int) -> Searched:
+        """Gaussian again: mu grows linearly."""
+        if size == 1:
+            return self
+
+        def longer() -> arb | None:
+            found = None if self.longer is None else self.longer()
+            return None if found is None else top(found * size**2)
+
+        return Searched(top(self.mu_squared * size**2), longer if self.longer else None)
 
     def searched(self) -> Searched:
         """The least of this and of what the longer search finds."""
@@ -134,13 +150,95 @@ class Failing(Bound):
         """The inner delta and the failure."""
         return self.inner.delta(epsilon) + self.failure
 
-    def rough(self, epsilon: float) -> float:
-        """The size of the same."""
-        return self.inner.rough(epsilon) + float(self.failure)
-
     def power(self, rate: float) -> arb:
         """The inner power and the failure, or what the profile gives."""
         return top(self.inner.power(rate) + self.failure).min(top(super().power(rate)))
+
+
+@dataclass(frozen=True)
+class Grouped(Bound):
+    """A bound on one record, taken along a chain of `size` data sets that differ in one each."""
+
+    inner: Bound
+    size: int
+    tight: ClassVar[bool] = False
+
+    def delta(self, epsilon: arb) -> arb:
+        """Each link adds its own delta, magnified by e^share for every link before it.
+
+        Shares may differ, and be negative: they are evenly spaced here, which is best for Gaussian
+        links, and the spacing is searched for.
+        """
+        least = self._spaced(epsilon, 0.0)
+        if self.size > MOST_LINKS or not self._usual > 0.0:
+            return least
+        near = round(4.0 * math.log2(1.0 + float(epsilon)))
+        if near not in self._spacings:
+            self._spacings[near] = self._searched(epsilon)
+        return least.min(self._spaced(epsilon, self._spacings[near]))
+
+    def proves(self, epsilon: arb, delta: arb) -> bool:
+        """As any bound; if the spacing for epsilons of about this size fails, by one of its own."""
+        if super().proves(epsilon, delta):
+            return True
+        if self.size > MOST_LINKS or not self._usual > 0.0:
+            return False
+        return bool(self._spaced(epsilon, self._searched(epsilon)) <= delta)
+
+    def _searched(self, epsilon: arb) -> float:
+        """The spacing that is nearly best for this epsilon."""
+
+        def rough(place: float) -> float:
+            return float(self._spaced(epsilon, self._usual * math.exp(place)))
+
+        return self._usual * math.exp(golden(rough, -math.log(16.0), math.log(16.0), 12))
+
+    def _spaced(self, epsilon: arb, spacing: float) -> arb:
+        """The sum over links, the smallest share first; they add up to epsilon exactly."""
+        total, before = arb(0), arb(0)
+        for link in range(self.size):
+            share = epsilon / self.size + ball(spacing) * (2 * link - self.size + 1) / 2
+            total += before.exp() * self._link(share)
+            before += share
+        return top(total).min(arb(1))
+
+    def _link(self, share: arb) -> arb:
+        """One link's delta; for a negative share by way of the complement of an event."""
+        if share >= 0:
+            return self.inner.delta(share)
+        if share < 0:
+            return 1 - share.exp() * (1 - self.inner.delta(-share))
+        return arb(1)
+
+    @cached_property
+    def _spacings(self) -> dict[int, float]:
+        """Spacings that were searched for, each for epsilons of about one size."""
+        return {}
+
+    @cached_property
+    def _usual(self) -> float:
+        """The square of the mu that a link amounts to at a delta of 1e-5, roughly."""
+        goal = 1e-5
+
+        def crossing(function: Callable[[float], float], low: float, high: float) -> float:
+            """Where a function that falls comes down to the goal, in logarithms."""
+            for _ in range(24):
+                middle = math.sqrt(low * high)
+                low, high = (middle, high) if function(middle) > goal else (low, middle)
+            return high
+
+        epsilon = crossing(lambda e: float(self.inner.delta(ball(e))), 1e-4, 1e3)
+        if epsilon >= 1e3:
+            return 0.0
+        root = crossing(lambda u: float(gaussian_delta(ball(epsilon), ball(1 / u))), 1e-3, 1e5)
+        return 1.0 / root**2
+
+    def power(self, rate: float) -> arb:
+        """A test that is right about the whole chain beats the power of each link in turn."""
+        found = rate
+        for _ in range(self.size):
+            found = min(as_float_up(self.inner.power(found)), 1.0)
+        return ball(found)
 
 
 @dataclass(frozen=True)

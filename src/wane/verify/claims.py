@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from wane.describe import NoisyDescent
-from wane.describe.fields import run_from_fields, run_to_fields
+from wane.describe import NoisyDescent, check
+from wane.describe.fields import FACTS_OF_ONE_RUN, run_from_fields, run_to_fields
 from wane.errors import InvalidDescription
 
 FORMAT, VERSION = "wane-certificate", 1
@@ -81,9 +81,54 @@ def described_run(document: Mapping[str, Any]) -> NoisyDescent:
     return run_from_fields(document.get("description"))
 
 
+def outdated(document: Mapping[str, Any]) -> str:
+    """Why no number of a document can be computed again; empty if nothing stands in the way.
+
+    Version 0.1.0 let an objective declare facts that are true of one run only, and searches kept
+    them for other runs.  It also defined the constants of the losses otherwise: what it proved of
+    its gradient bound and smoothness may be false of ours.
+    """
+    described = [document.get("description"), *(r.get("description") for r in document["releases"])]
+    for run in described:
+        inside = run.get("objective") if isinstance(run, Mapping) else None
+        for name in FACTS_OF_ONE_RUN:
+            if isinstance(inside, Mapping) and name in inside:
+                return (
+                    f"objective.{name} is a fact of one run that this document does not name, so "
+                    f"nothing is proven; certify the run again, with {name} beside it if it is "
+                    "true of the laws before the prox"
+                )
+    made = document.get("versions")
+    if isinstance(made, Mapping) and str(made.get("wane")).startswith("0.1."):
+        return (
+            "written by wane 0.1, which left out of gradient_bound what all losses share and took "
+            "smoothness for an upper end of curvature, so nothing is proven; certify the "
+            "description again, with the constants as they are defined now"
+        )
+    return ""
+
+
+def facts_of(document: Mapping[str, Any], run: NoisyDescent) -> dict[str, float]:
+    """The facts that the document states of this very run, by their kind."""
+    mine = fingerprint(run_to_fields(run))
+    rows = document.get("facts", [])
+    return {str(row["kind"]): number(row["value"]) for row in rows if row["about"] == mine}
+
+
+def _stray_facts(document: Mapping[str, Any], run: NoisyDescent) -> list[str]:
+    """Facts that were stated of a run that the document does not describe, or stated twice."""
+    rows = document.get("facts", [])
+    described = [run_to_fields(run), *(row.get("description") for row in document["releases"])]
+    known = {fingerprint(fields) for fields in described}
+    found = [f"{r['kind']} was stated for another run" for r in rows if r["about"] not in known]
+    if len({(row["kind"], row["about"]) for row in rows}) < len(rows):
+        found.append("two facts of one kind are stated of one run")
+    return found
+
+
 def contradictions(document: Mapping[str, Any], run: NoisyDescent) -> list[str]:
     """Where a document disagrees with itself or with its fingerprint; empty if nowhere."""
-    found = []
+    found = _stray_facts(document, run)
     described = run_to_fields(run)
     rest = {name: value for name, value in document.items() if name != SEAL}
     if document.get(SEAL) != fingerprint(rest):
@@ -98,9 +143,33 @@ def contradictions(document: Mapping[str, Any], run: NoisyDescent) -> list[str]:
     for name in ("adjacency", "release"):
         if document.get(name) != described[name]:
             found.append(f"{name} is not that of the description")
-    if document.get("status") == "void":
+    found += _status(document)
+    if is_void(document):
         return found
     return found + (_disagreements(document) if alone else _gaps(document))
+
+
+def is_void(document: Mapping[str, Any]) -> bool:
+    """Whether the document takes its claims back, or says why there are none."""
+    return document.get("status") == "void" or bool(document.get("void_because"))
+
+
+def rows_per_person(document: Mapping[str, Any]) -> int:
+    """How many records may change together; documents of wane 0.1 speak of one."""
+    return check.whole("rows_per_person", document.get("rows_per_person", 1), least=1)
+
+
+def _status(document: Mapping[str, Any]) -> list[str]:
+    """Where the status and the reasons for it disagree."""
+    status, because = document.get("status"), document.get("void_because")
+    found = []
+    if status not in ("certified", "void"):
+        found.append(f"status must be certified or void, got {status!r:.60}")
+    if (status == "void") != bool(because):
+        found.append("status and void_because disagree")
+    if status != "void" and document["noise"]["source"] == "seed":
+        found.append("the noise came from a seed, and the status is not void")
+    return found
 
 
 def described_parts(document: Mapping[str, Any], run: NoisyDescent) -> list[Part] | None:
@@ -133,10 +202,16 @@ def _part(row: Mapping[str, Any], document: Mapping[str, Any]) -> Part | None:
 
 
 def _fingerprint(document: Mapping[str, Any], parts: Sequence[Part]) -> str:
-    """That of all parts, and of the sampler if the document has one."""
+    """That of all parts, and of the facts and the sampler if the document has them."""
     described = [part.hashed if isinstance(part, Side) else run_to_fields(part) for part in parts]
-    sampler = document.get("sampler")
-    return fingerprint(described if sampler is None else [*described, {"sampler": sampler}])
+    sampler, rows = document.get("sampler"), rows_per_person(document)
+    if "facts" in document:
+        described.append({"facts": document["facts"]})
+    if sampler is not None:
+        described.append({"sampler": sampler})
+    if rows != 1:
+        described.append({"rows_per_person": rows})
+    return fingerprint(described)
 
 
 def fingerprint(value: Any) -> str:
@@ -165,6 +240,9 @@ def _disagreements(document: Mapping[str, Any]) -> list[str]:
         found.append("the curve, the releases and the verdicts give different epsilons")
     if any(stated < value * (1.0 - AGREEMENT) for value in known):
         found.append("epsilon is below what the curve, the releases or the verdicts say")
+    below = document["lower_bound_epsilon"]
+    if below is not None and number(below) > stated:
+        found.append("lower_bound_epsilon is above epsilon")
     if 0.0 < delta < 1.0 and not places["the curve"]:
         found.append("the curve has no point at delta")
     if not document["verdicts"]:
@@ -221,11 +299,10 @@ def number(value: Any) -> float:
     """A number of the document, infinity written as a word."""
     if value == "infinity":
         return math.inf
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InvalidDescription(f"the document must hold numbers, got {value!r:.60}.")
-    if value < 0.0:
+    found = check.real("every number of the document", value)
+    if found < 0.0:
         raise InvalidDescription(f"the document must hold no negative bound, got {value!r:.60}.")
-    return float(value)
+    return found
 
 
 def _probability(value: Any) -> float:

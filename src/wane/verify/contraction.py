@@ -10,13 +10,13 @@ from flint import arb
 
 from wane.describe import Adjacency, NoisyDescent, Poisson
 from wane.describe.schedule import Phase
-from wane.verify import binomial
+from wane.verify import binomial, reach
 from wane.verify.balls import ball, top
 from wane.verify.bounds import Bound
 from wane.verify.gaussian import gaussian_delta
 from wane.verify.moduli import Sizes, modulus_of
 from wane.verify.programme import power_sum
-from wane.verify.steps import iterate_variance, sensitivity
+from wane.verify.steps import iterate_variance
 
 MOST_BINS = 96
 
@@ -57,58 +57,72 @@ def _average(rows: tuple[tuple[arb, arb], ...], epsilon: arb) -> arb:
 
 @dataclass(frozen=True)
 class Contracted(Bound):
-    """The recursion over all phases."""
+    """The recursion over all phases, for each number of others the record may have."""
 
-    kinds: tuple[Kind, ...]
+    cases: tuple[tuple[Kind, ...], ...]
     tight: ClassVar[bool] = False
 
     def delta(self, epsilon: arb) -> arb:
-        """Delta after the last step."""
-        found = arb(0)
-        for kind in self.kinds:
-            found = kind.then(epsilon, found)
-        return found
+        """Delta after the last step, where it is largest."""
+        worst = arb(0)
+        for kinds in self.cases:
+            found = arb(0)
+            for kind in kinds:
+                found = kind.then(epsilon, found)
+            worst = worst.max(found)
+        return top(worst)
 
 
 def contracted(run: NoisyDescent) -> Contracted | None:
-    """The recursion of a run; None if no modulus is known."""
-    made = []
-    for phase in run.plan:
-        kind = _kind(run, phase)
-        if kind is None:
+    """The recursion of a run; None if no modulus is known.
+
+    With a record added the n of one data set are its others, with a record removed the n - 1 that
+    stay are: both must be covered.
+    """
+    n = run.records
+    added = isinstance(run.batches, Poisson) and run.adjacency is Adjacency.ADD_REMOVE
+    cases = []
+    for others in (n - 1, n) if added else (n - 1,):
+        kinds = [_kind(run, phase, others) for phase in run.plan]
+        known = tuple(kind for kind in kinds if kind is not None)
+        if len(known) < len(kinds):
             return None
-        made.append(kind)
-    return Contracted(tuple(made))
+        cases.append(known)
+    return Contracted(tuple(cases))
 
 
-def _kind(run: NoisyDescent, phase: Phase) -> Kind | None:
+def _kind(run: NoisyDescent, phase: Phase, others: int) -> Kind | None:
     b, unit = run.batch_size, ball(run.domain.diameter)
     noise = iterate_variance(run, phase).sqrt() / unit
 
-    def apart(least: int, most: int) -> arb | None:
+    def common(least: int, most: int) -> arb:
+        """How far apart steps on so many common records are; infinite if nothing is known."""
         modulus = modulus_of(run, phase, Sizes(least, most, b), unit)
-        return None if modulus is None else modulus.after(arb(1))
+        return arb.pos_inf() if modulus is None else modulus.after(arb(1))
+
+    def differing(least: int, most: int) -> arb:
+        """The same with the record beside them: charged whole, or as one more common record."""
+        eta = ball(phase.step_size) / unit
+        whole = common(least, most) + eta * reach.apart(run)
+        if run.adjacency is not Adjacency.REPLACE_ONE:
+            return whole
+        return whole.min(common(least + 1, most + 1) + eta * reach.sensitivity(run))
 
     rate = Fraction(b, run.records)
     if phase.cool_down:
-        far = apart(0, 0)
-        assert far is not None
-        alone = ((arb(1), top(far / noise)),)
+        alone = ((arb(1), top(common(0, 0) / noise)),)
         return Kind(phase.repeat, arb(0), alone, alone)
     if isinstance(run.batches, Poisson):
-        trials = run.records if run.adjacency is Adjacency.ADD_REMOVE else run.records - 1
-        sizes = binomial.bins(trials, rate, MOST_BINS) if rate < 1 else [(trials, trials, arb(1))]
-        common = differing = [(weight, apart(low, high)) for low, high, weight in sizes]
+        sizes = binomial.bins(others, rate, MOST_BINS) if rate < 1 else [(others, others, arb(1))]
+        without = [(weight, common(low, high)) for low, high, weight in sizes]
+        having = [(weight, differing(low, high)) for low, high, weight in sizes]
     else:
-        common, differing = [(arb(1), apart(b, b))], [(arb(1), apart(b - 1, b - 1))]
-    shift = ball(phase.step_size) * sensitivity(run) / unit
-    without, having = [], []
-    for weight, far in common:
-        if far is None:
-            return None
-        without.append((weight, top(far / noise)))
-    for weight, far in differing:
-        if far is None:
-            return None
-        having.append((weight, top((far + shift) / noise)))
-    return Kind(phase.repeat, ball(rate), tuple(without), tuple(having))
+        without, having = [(arb(1), common(b, b))], [(arb(1), differing(b - 1, b - 1))]
+    if not all(far.is_finite() for _, far in (*without, *having)):
+        return None
+    return Kind(
+        phase.repeat,
+        ball(rate),
+        tuple((weight, top(far / noise)) for weight, far in without),
+        tuple((weight, top(far / noise)) for weight, far in having),
+    )

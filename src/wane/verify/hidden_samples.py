@@ -3,8 +3,8 @@
 For any number R of last steps, any share of their noise and any cap on the size of batches, the
 last iterate is no easier to tell apart than R sampled steps with the rest of the noise, together
 with a Gaussian step that pays for the distance of the two runs before them, except where a batch
-exceeds the cap.  The verifier looks for R and the share by itself: first by Renyi divergences in
-doubles, then around the best of them.
+exceeds the cap.  The verifier looks for R and the share by itself: it ranks them in doubles, by
+Renyi divergences and saddle points, and computes those that promise most and their neighbours.
 """
 
 from __future__ import annotations
@@ -21,33 +21,41 @@ from flint import arb
 
 from wane.describe import Adjacency, NoisyDescent, Poisson
 from wane.describe.schedule import Phase
-from wane.verify import binomial
+from wane.verify import binomial, reach, saddle
 from wane.verify.accounts import Sampled, Workshop
 from wane.verify.balls import as_float_up, ball, top
 from wane.verify.bounds import Bound, Failing, Gaussian
+from wane.verify.levels import representatives
 from wane.verify.meeting import Array, Distance, Meeting, Stretch, meet
 from wane.verify.moduli import Modulus, Sizes, lipschitz, modulus_of
-from wane.verify.programme import power_sum
 from wane.verify.records import TooLarge
 from wane.verify.sampled import Direction, Losses, PlainStep, sampled_step, shifts_apart
-from wane.verify.steps import iterate_variance, sensitivity
+from wane.verify.steps import iterate_variance
+from wane.verify.tracks import tracks
 
 ROUND = (0.02, 0.05, *(x / 10.0 for x in range(1, 10)), 0.95, 0.98)
 SHARES = tuple(sorted({1.0 / (1.0 + math.exp(-x / 3.0)) for x in range(-12, 13)} | set(ROUND)))
 """Shares of the noise that are tried against distance; round ones, since others try them, too."""
-ORDERS = tuple(10.0 ** (x / 4.0) for x in range(-7, 11))
-"""Orders of Renyi divergences less one."""
 FAILURE, AFFORDABLE = 1e-3, 0.5
 """The part of delta that is spent on batches beyond a cap; at most, where that stops all growth."""
-HOPELESS = 2.0
-"""No member is made if Renyi divergences promise more than so many times the epsilon claimed."""
-TRIES = 14
-REFERENCES, WIDER = (1e-2, 1e-3, 1e-4, 1e-6), (1e-3, 1e-4)
-"""Deltas at which members are made for the power of attacks; and their neighbours, if need be."""
-MOST_FOLLOWED = 20_000
+FOLLOWED = (10_000,)
+"""Numbers of last steps for which caps are tried in a bounded set, where no more are followed."""
+HOPELESS = 3.0
+"""No member is made of which saddle points promise more than so many times the delta claimed."""
+FAR = 2.0
+"""Nor one of which divergences promise more than so many times the epsilon claimed."""
+SEEDS, TRIES = 4, 16
+"""So many members that promise most are made, and so many of their neighbours."""
+MOST_LEVELS = 64
+"""Of noise; more are put into so many classes."""
+REFERENCES = (1e-2, 1e-3, 1e-4, 1e-6)
+"""Deltas at which members are made for the power of attacks."""
+SLOPES = tuple(x / 8.0 for x in range(121))
+"""Epsilons at which the bound on a power is looked at, to search around the best of them."""
 MOST_ASKED = 3
 """Of so many members that look best delta is computed."""
 Member = Sampled | Gaussian | Failing
+Valley = dict[tuple[int, int], int]
 
 
 @dataclass(frozen=True)
@@ -58,13 +66,15 @@ class Choice:
     share: int
     cap: int
 
-    def around(self, step: int) -> list[Choice]:
-        """Its neighbours; there are fewer shares than horizons, so steps along them are shorter."""
-        other = min(step, 2)
-        return [
-            Choice(self.horizon + a, self.share + b, self.cap)
-            for a, b in ((step, 0), (-step, 0), (0, other), (0, -other))
-        ]
+    def around(self, step: int, valley: Valley) -> list[Choice]:
+        """Its neighbours; with the share the horizon moves as the most promising one does."""
+        made = []
+        for share in (self.share + 1, self.share - 1):
+            if (share, self.cap) in valley:
+                turn = valley[share, self.cap] - valley[self.share, self.cap]
+                made.append(Choice(self.horizon + turn, share, self.cap))
+        moved = (Choice(self.horizon + a, self.share, self.cap) for a in (step, -step))
+        return [*made, *moved]
 
 
 @dataclass(frozen=True)
@@ -95,11 +105,13 @@ class Hidden(Bound):
     tight: ClassVar[bool] = False
     _members: dict[tuple[int, Choice], Member | None] = field(default_factory=dict)
     _distinct: dict[tuple[float, float, int, int], Member] = field(default_factory=dict)
+    _moments: list[Array] = field(default_factory=list)
     _steps: dict[tuple[float, int], Losses] = field(default_factory=dict)
     _workshop: Workshop = field(default_factory=Workshop)
     _capped: dict[int, list[Capped]] = field(default_factory=dict)
     _chosen: dict[int, tuple[Choice, float]] = field(default_factory=dict)
     _costs: dict[tuple[float, int], Array] = field(default_factory=dict)
+    _favoured: list[Member] = field(default_factory=list)
     _wide: bool = False
 
     def delta(self, epsilon: arb) -> arb:
@@ -108,7 +120,7 @@ class Hidden(Bound):
         return self._of_members(epsilon)
 
     def proves(self, epsilon: arb, delta: arb) -> bool:
-        """Some member proves it; looked for around what seems best at this delta."""
+        """Some member proves it; looked for among those that promise most at this epsilon."""
         if top(self._of_members(epsilon)) <= delta:
             return True
         return any(
@@ -116,31 +128,47 @@ class Hidden(Bound):
         )
 
     def widen(self) -> bool:
-        """Make the neighbours of the members that bound the power of attacks, too."""
+        """From now on, search for members at each power that is asked for."""
         if self._wide:
             return False
         self._wide = True
-        for delta in WIDER:
-            best = self._best(delta)[0]
-            for choice in (*best.around(1), *best.around(2)):
-                self._member(delta, choice)
-        self._sketch.clear()  # of fewer members
         return True
 
     def power(self, rate: float) -> arb:
         """What the profile gives, or a member whose power is known exactly."""
         self._ready()
+        if self._wide:
+            self._look_near(rate)
         found = super().power(rate)
         for member in self._distinct.values():
             if not isinstance(member, Sampled):
                 found = found.min(top(member.power(rate)))
         return found
 
+    def _look_near(self, rate: float) -> None:
+        """Make members where the tangents that bound this power touch the profile."""
+
+        def steep(e: float) -> float:
+            return math.exp(e) * rate + float(self._of_members(ball(e)))
+
+        def flat(e: float) -> float:
+            return 1.0 - math.exp(-e) * (1.0 - rate - float(self._of_members(ball(e))))
+
+        best = ball(min(SLOPES, key=lambda e: min(steep(e), flat(e))))
+        found = list(self._search(best, float(self._of_members(best))))
+        self._favoured += sorted(found, key=lambda member: float(member.delta(best)))[:1]
+        self._sketch.clear()  # of fewer members
+
     def _of_members(self, epsilon: arb) -> arb:
-        """The least of the few members that look best; leaving out others is no loss of proof."""
-        at = float(epsilon)
+        """The least of the few members that promise most; leaving out others loses no proof."""
+        members = list(self._distinct.values())
+        if not members:
+            return arb(1)
+        promised = saddle.sizes(np.stack(self._moments, axis=1), float(epsilon))
+        promised += np.array([failing for _, failing, _, _ in self._distinct])
         found = arb(1)
-        for member in sorted(self._distinct.values(), key=lambda m: m.rough(at))[:MOST_ASKED]:
+        likely = [members[place] for place in np.argsort(promised)[:MOST_ASKED].tolist()]
+        for member in {id(m): m for m in (*likely, *self._favoured)}.values():
             found = found.min(top(member.delta(epsilon)))
         return found
 
@@ -149,21 +177,20 @@ class Hidden(Bound):
             self._member(delta, self._best(delta)[0])
 
     def _search(self, epsilon: arb, delta: float) -> Iterator[Member]:
-        """Members, each near the best before it."""
+        """Members that promise most at this epsilon, and then neighbours of the best before."""
         if not delta > 0.0:
             return
-        (here, promised), least = self._best(delta), math.inf
-        if not promised < HOPELESS * (float(epsilon) + 1.0):
+        waiting, valley = self._ranked(float(epsilon), delta)
+        if not waiting:
             return
+        here, least, step = waiting[0], math.inf, 8
         tried: set[Choice] = set()
-        waiting, step = [here], 4
-        for _ in range(TRIES):
-            if not waiting:
-                if step == 1:
-                    return
+        for place in range(SEEDS + TRIES):
+            while not waiting and step > 1:
                 step //= 2
-                waiting = [c for c in here.around(step) if c not in tried]
-                continue
+                waiting = [c for c in here.around(step, valley) if c not in tried]
+            if not waiting:
+                return
             choice = waiting.pop(0)
             tried.add(choice)
             member = self._member(delta, choice)
@@ -173,7 +200,8 @@ class Hidden(Bound):
             value = float(member.delta(epsilon))
             if value < least:
                 here, least = choice, value
-                waiting = [c for c in choice.around(step) if c not in tried]
+                if place >= SEEDS:
+                    waiting = [c for c in here.around(step, valley) if c not in tried]
 
     def _member(self, delta: float, choice: Choice) -> Member | None:
         key = self._level(delta), choice
@@ -192,7 +220,8 @@ class Hidden(Bound):
         if not mu < 1e4:
             return None
         horizon = int(meeting.horizons[choice.horizon])
-        parts: list[tuple[Losses, int]] = [(PlainStep(ball(mu)), 1)]
+        # runs that start together are no distance apart, and a step of no length leaks nothing
+        parts: list[tuple[Losses, int]] = [(PlainStep(ball(mu)), 1)] if mu > 0.0 else []
         for noise, count in self._counts(horizon).items():
             parts.append((self._step(noise, choice.share), count))
         failing = as_float_up(self._followed(horizon) * capped.exceeded)
@@ -202,6 +231,7 @@ class Hidden(Bound):
                 self._distinct[key] = self._composed(parts, failing)
             except TooLarge:
                 return None
+            self._moments.append(self._log_moments(mu, horizon, choice.share))
         return self._distinct[key]
 
     def _composed(self, parts: list[tuple[Losses, int]], failing: float) -> Member:
@@ -259,10 +289,14 @@ class Hidden(Bound):
 
     def _shift(self, phase: Phase) -> float:
         """The record's shift in deviations of the whole noise."""
-        bound = self.run.objective.gradient_bound
-        assert bound is not None
-        moved = (1 if self._poisson else 2) * ball(bound) * ball(phase.step_size)
-        return as_float_up(moved / self.run.batch_size / iterate_variance(self.run, phase).sqrt())
+        moved = reach.member(self.run) * ball(phase.step_size)
+        return as_float_up(moved / iterate_variance(self.run, phase).sqrt())
+
+    @cached_property
+    def _classes(self) -> dict[float, float]:
+        """What stands for each phase's shift, where there are many."""
+        used = (phase for phase in self.run.plan if not phase.cool_down)
+        return representatives(map(self._shift, used), MOST_LEVELS)
 
     def _counts(self, horizon: int) -> dict[float, int]:
         """How many of the last steps use records, by the record's shift."""
@@ -271,7 +305,7 @@ class Hidden(Bound):
             taken = min(phase.repeat, horizon)
             horizon -= taken
             if taken and not phase.cool_down:
-                shift = self._shift(phase)
+                shift = self._classes[self._shift(phase)]
                 made[shift] = made.get(shift, 0) + taken
         return made
 
@@ -290,17 +324,12 @@ class Hidden(Bound):
 
     def _searched(self, delta: float) -> tuple[Choice, float]:
         best, least = Choice(0, 0, 0), math.inf
-        orders = np.array(ORDERS)
+        orders = saddle.THETAS
         convert = np.log1p(-1.0 / (1.0 + orders)) - (math.log(delta) + np.log1p(orders)) / orders
         for cap, capped in enumerate(self._within(delta)):
             for share in range(len(SHARES)):
-                meeting = capped.meeting(share)
-                costs = meeting.costs / float(meeting.scale) / capped.share_of(share)
-                whole = 0.5 * np.outer(1.0 + orders, costs) + convert[:, None]
-                drawn = np.zeros_like(meeting.horizons)
-                for noise, counts in self._by_horizon(meeting).items():
-                    whole += np.outer(self._divergences(noise, share), counts)
-                    drawn += counts
+                whole, drawn = self._renyi(capped, share)
+                whole = whole + convert[:, None]
                 followed = self._followed(0) if self._tracked else drawn
                 left = 1.0 - float(capped.exceeded) / delta * followed
                 whole -= np.log(left) / orders[:, None]
@@ -310,6 +339,43 @@ class Hidden(Bound):
                     best, least = Choice(place, share, cap), float(flat[place])
         return best, least
 
+    def _ranked(self, epsilon: float, delta: float) -> tuple[list[Choice], Valley]:
+        """The choices that promise the least delta, and for each share and cap the best horizon."""
+        found = []
+        for cap, capped in enumerate(self._within(delta)):
+            for share in range(len(SHARES)):
+                with np.errstate(all="ignore"):
+                    whole, drawn = self._renyi(capped, share)
+                    sizes = saddle.sizes(saddle.THETAS[:, None] * whole, epsilon)
+                followed = self._followed(0) if self._tracked else drawn
+                sizes = sizes + float(capped.exceeded) * followed
+                place = int(np.argmin(sizes))
+                found.append((float(sizes[place]), Choice(place, share, cap)))
+        found.sort(key=lambda one: one[0])
+        best = [choice for size, choice in found[: SEEDS - 1] if size <= HOPELESS * delta]
+        valley = {(choice.share, choice.cap): choice.horizon for _, choice in found}
+        # saddle points say little where almost nothing is left to tell: divergences decide then
+        last, promised = self._best(delta)
+        hopeless = not best and not promised < FAR * (epsilon + 1.0)
+        return [] if hopeless else [*best, last], valley
+
+    def _renyi(self, capped: Capped, share: int) -> tuple[Array, Array]:
+        """Renyi divergences, orders by horizons, and how many batches each horizon draws."""
+        meeting = capped.meeting(share)
+        costs = meeting.costs / float(meeting.scale) / capped.share_of(share)
+        counted = self._by_horizon(meeting)
+        drawn = sum(counted.values(), np.zeros_like(meeting.horizons))
+        each = [self._divergences(noise, share) for noise in counted]
+        columns = np.stack([0.5 * (1.0 + saddle.THETAS), *each], axis=1)
+        return columns @ np.stack([costs, *counted.values()]), drawn
+
+    def _log_moments(self, mu: float, horizon: int, share: int) -> Array:
+        """Of a member's losses, roughly, at all thetas."""
+        found: Array = 0.5 * mu * mu * (1.0 + saddle.THETAS)
+        for noise, count in self._counts(horizon).items():
+            found = found + count * self._divergences(noise, share)
+        return saddle.THETAS * found
+
     def _by_horizon(self, meeting: Meeting) -> dict[float, Array]:
         made: dict[float, Array] = {}
         ends = meeting.horizons
@@ -318,15 +384,16 @@ class Hidden(Bound):
             taken = np.clip(ends - after, 0.0, float(phase.repeat))
             after += phase.repeat
             if not phase.cool_down:
-                shift = self._shift(phase)
+                shift = self._classes[self._shift(phase)]
                 made[shift] = made.get(shift, np.zeros_like(ends)) + taken
         return made
 
     def _divergences(self, noise: float, share: int) -> Array:
+        """Of one step, with orders 1 + theta."""
         if (noise, share) not in self._costs:
-            step = self._step(noise, share)
-            way = self._directions[0]
-            self._costs[noise, share] = np.array([step.divergence(way, order) for order in ORDERS])
+            step, way = self._step(noise, share), self._directions[0]
+            thetas = saddle.THETAS.tolist()
+            self._costs[noise, share] = np.array([step.divergence(way, x) for x in thetas])
         return self._costs[noise, share]
 
     # batches up to a cap
@@ -344,8 +411,11 @@ class Hidden(Bound):
         steady = self._others if self._rate == 1 else self._steady
         if steady == self._others:
             return [(self._others, arb(0))]
-        made = [binomial.cap(self._others, self._rate, FAILURE * delta / self.run.total_steps)]
-        if 0 <= steady < made[0][0]:
+        total = self.run.total_steps
+        lengths = [total] if self._tracked else [n for n in FOLLOWED if n < total] + [total]
+        wanted = [binomial.cap(self._others, self._rate, FAILURE * delta / n) for n in lengths]
+        made = list({cap: (cap, exceeded) for cap, exceeded in reversed(wanted)}.values())
+        if 0 <= steady < made[-1][0]:
             exceeded = binomial.tail(self._others, self._rate, steady)
             if self._followed(1) * exceeded < ball(AFFORDABLE * delta):
                 made.append((steady, exceeded))
@@ -396,53 +466,12 @@ class Hidden(Bound):
         """A unit of length, and how far apart the runs can be so many steps before the end."""
         if not self._tracked:
             return ball(self.run.domain.diameter), lambda _: arb(1)
-        least = 0 if self._poisson else self.run.batch_size - 1
-        track = _Track(self.run, Sizes(least, cap, self.run.batch_size))
-        unit = track.after(self.run.total_steps - 1)
+        known = tracks(self.run, cap)
+
+        def after(steps: int) -> arb:
+            return min((track.after(steps) for track in known), key=float)
+
+        unit = after(self.run.total_steps - 1)
         if not (unit > 0 and unit.is_finite()):
-            unit = ball(self.run.plan.step_size[0]) * sensitivity(self.run)
-        return unit, lambda left: top(track.after(self.run.total_steps - left) / unit)
-
-
-@dataclass
-class _Track:
-    """Two runs from one start: `d -> phi(d) + eta Delta` at every step that uses records."""
-
-    run: NoisyDescent
-    sizes: Sizes
-    _known: dict[int, arb] = field(default_factory=dict)
-
-    def after(self, steps: int) -> arb:
-        """How far apart they can be after so many steps."""
-        if steps not in self._known:
-            distance = arb(0)
-            left = steps
-            for phase in self.run.plan:
-                count = min(phase.repeat, left)
-                left -= count
-                distance = top(self._through(phase, distance, count))
-            self._known[steps] = distance
-        return self._known[steps]
-
-    def _through(self, phase: Phase, start: arb, count: int) -> arb:
-        eta, losses = ball(phase.step_size), self.run.objective
-        if phase.cool_down:
-            return top(abs(1 - eta * ball(losses.ridge))) ** count * start
-        shift = eta * sensitivity(self.run)
-        factor = lipschitz(losses, eta, self.sizes)
-        known = []
-        if factor is not None:
-            known.append(factor**count * start + shift * power_sum(factor, count))
-        if (factor is None or factor > 1) and count <= MOST_FOLLOWED:
-            known.append(self._followed(phase, start, shift, count))
-        finite = [top(value) for value in known if value.is_finite()]
-        return min(finite, key=float, default=arb.pos_inf()) if count else start
-
-    def _followed(self, phase: Phase, start: arb, shift: arb, count: int) -> arb:
-        modulus = modulus_of(self.run, phase, self.sizes, arb(1))
-        if modulus is None:
-            return arb.pos_inf()
-        distance = start
-        for _ in range(count):
-            distance = top(modulus.after(distance) + shift)
-        return distance
+            unit = ball(self.run.plan.step_size[0]) * reach.sensitivity(self.run)
+        return unit, lambda left: top(after(self.run.total_steps - left) / unit)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -11,10 +11,10 @@ from typing import Any
 
 from flint import arb
 
-from wane.describe import NoisyDescent
+from wane.describe import Adjacency, NoisyDescent
 from wane.errors import InvalidDescription
 from wane.verify.balls import PRECISION, as_float_up, ball, bits, top
-from wane.verify.bounds import Bound, Failing, Gaussian, Searched
+from wane.verify.bounds import Bound, Concentrated, Failing, Gaussian, Searched
 from wane.verify.claims import (
     ALL_SEEN,
     Claim,
@@ -26,10 +26,22 @@ from wane.verify.claims import (
     contradictions,
     described_parts,
     described_run,
+    facts_of,
+    is_void,
+    outdated,
+    rows_per_person,
 )
+from wane.verify.proven import proven, supports
 from wane.verify.records import TooLarge
 from wane.verify.sampler import TRANSFERS, Posterior, Sampler, Samples
-from wane.verify.theorems import COMPOSITIONS, GAUSSIAN, SEEN, THEOREMS, Theorem
+from wane.verify.theorems import (
+    COMPOSITIONS,
+    GAUSSIAN,
+    RESTING_ON_A_FACT,
+    SEEN,
+    THEOREMS,
+    Theorem,
+)
 
 NOT_LEAST = "the verifier's own bound is larger, but need not be the least"
 
@@ -59,16 +71,18 @@ class Verification:
     Attributes:
         checked: the claims in the order of the document.
         contradictions: where the document disagrees with itself or its fingerprint.
+        void: the document claims nothing, and says so.
     """
 
     checked: tuple[Checked, ...]
     contradictions: tuple[str, ...]
+    void: bool = False
 
     @property
     def verified(self) -> bool:
-        """Every number was proven, and nothing contradicts anything."""
+        """Something is claimed, every number was proven, and nothing contradicts anything."""
         fine = all(row.outcome is Outcome.VERIFIED for row in self.checked)
-        return fine and not self.contradictions
+        return fine and not self.contradictions and not self.void
 
     def count(self, outcome: Outcome) -> int:
         """How many claims ended so."""
@@ -82,27 +96,57 @@ def verify(document: Mapping[str, Any]) -> Verification:
     with what made the certificate, proves that the description leaks no more.
     """
     try:
+        refused = outdated(document)
+        if refused:
+            why = "nothing is known of its run"
+            return _unproven(claims_of(document), why, [refused], is_void(document))
         run = described_run(document)
         found = contradictions(document, run)
         claims = claims_of(document)
         parts = described_parts(document, run)
-        theorems = THEOREMS | _sampling(document, run)
-        judge = _Judge(run, applying_theorems(document), str(document["theorem"]), theorems)
-    except (AttributeError, KeyError, TypeError) as error:
+        theorems = _theorems(document, run) | _sampling(document, run)
+        found += _unknown_theorems(document, theorems)
+        void, size = is_void(document), rows_per_person(document)
+        judge = _Judge(run, applying_theorems(document), str(document["theorem"]), theorems, size)
+    except (AttributeError, KeyError, TypeError, OverflowError) as error:
         raise InvalidDescription(
             f"the file must be a whole certificate document, got none or a part: {error!r:.80}."
         ) from None
     if parts is None:
         count = len(document["releases"])
         why = f"the document does not describe all of its {count} releases"
-        rows = [Checked(claim, Outcome.NOT_VERIFIED, why=why) for claim in claims]
-        if document["status"] == "void":  # guarantees of side releases were taken back, too
-            rows = [_idle(row.claim) or row for row in rows]
-        return Verification(tuple(rows), tuple(found))
+        return _unproven(claims, why, found, void)
     with bits(PRECISION):
-        whole = judge if len(parts) == 1 else _Joint.of(parts, judge)
+        whole = judge if len(parts) == 1 else _Joint.of(parts, judge, document)
         made = tuple(_idle(claim) or whole.check(claim) for claim in claims)
-        return Verification(made, tuple(found))
+        return Verification(made, tuple(found), void)
+
+
+def _unproven(claims: Iterable[Claim], why: str, found: Sequence[str], void: bool) -> Verification:
+    rows = [Checked(claim, Outcome.NOT_VERIFIED, why=why) for claim in claims]
+    if void:  # guarantees of side releases were taken back, too
+        rows = [_idle(row.claim) or row for row in rows]
+    return Verification(tuple(rows), tuple(found), void)
+
+
+def _theorems(document: Mapping[str, Any], run: NoisyDescent) -> dict[str, Theorem]:
+    """The theorems, and those that rest on facts which the document states of this very run."""
+    made = dict(THEOREMS)
+    for kind, value in facts_of(document, run).items():
+        if kind not in RESTING_ON_A_FACT:
+            raise InvalidDescription(
+                f"a fact must be one of {', '.join(RESTING_ON_A_FACT)}, got {kind!r:.60}."
+            )
+        name, theorem = RESTING_ON_A_FACT[kind]
+        made[name] = partial(theorem, k=value)
+    return made
+
+
+def _unknown_theorems(document: Mapping[str, Any], known: Mapping[str, Theorem]) -> list[str]:
+    """A name that looks like a theorem's proves nothing."""
+    names = [document["theorem"], *(row["theorem"] for row in document["verdicts"])]
+    beyond = dict.fromkeys(str(name) for name in names if name not in (*known, *TRANSFERS))
+    return [f"there is no theorem {name!a:.80}" for name in beyond]
 
 
 def _sampling(document: Mapping[str, Any], run: NoisyDescent) -> dict[str, Theorem]:
@@ -119,8 +163,8 @@ def _of_samples(samples: Samples, name: str, _: NoisyDescent) -> Bound | None:
 
 def _idle(claim: Claim) -> Checked | None:
     """A claim that says nothing is true."""
-    nothing = 1.0 if claim.quantity is Quantity.POWER else math.inf
-    if claim.value >= nothing or claim.at >= 1.0:
+    power = claim.quantity is Quantity.POWER
+    if claim.value >= (1.0 if power else math.inf) or (claim.at >= 1.0 and not power):
         return Checked(claim, Outcome.VERIFIED, why="claims nothing")
     return None
 
@@ -134,8 +178,10 @@ class _Judge:
         said_to_apply: Sequence[str] = (),
         headline: str = "",
         theorems: Mapping[str, Theorem] = THEOREMS,
+        size: int = 1,
     ) -> None:
         self._run = run
+        self.size = size
         self._headline = headline
         self._theorems = theorems
         self._beyond = [name for name in said_to_apply if name not in theorems]
@@ -154,7 +200,7 @@ class _Judge:
                 bound = bound.searched()
                 self._known[name] = rows[-1] = bound, ""
                 done = _verified(bound, claim)
-            if done is None and claim.quantity is Quantity.POWER and bound.widen():
+            while done is None and claim.quantity is Quantity.POWER and bound.widen():
                 done = _verified(bound, claim)
             if done is not None:
                 return done
@@ -187,10 +233,26 @@ class _Judge:
     def _bound(self, name: str) -> tuple[Bound | None, str]:
         if name not in self._known:
             try:
-                self._known[name] = self._theorems[name](self._run), ""
+                self._known[name] = self._for_group(name, self._theorems[name](self._run))
             except TooLarge as error:
                 self._known[name] = None, f"{name}: {error}"
         return self._known[name]
+
+    def _for_group(self, name: str, bound: Bound | None) -> tuple[Bound | None, str]:
+        """The bound for all rows of a person; null records on the way bend less than declared."""
+        if bound is None or self.size == 1:
+            return bound, ""
+        in_place = self._run.adjacency is Adjacency.REPLACE_ONE
+        if not in_place and not isinstance(bound, Gaussian):
+            losses = self._run.objective
+            bends = (losses.strong_convexity or 0.0) > 0.0 or losses.dissipativity is not None
+            if bends and not losses.clipped:
+                return None, "no group guarantee is known for null records of a loss that bends"
+            if isinstance(bound, Concentrated):
+                return None, "the fact it rests on says nothing of several null or added records"
+            if self._run.adjacency is Adjacency.ADD_REMOVE and name not in COMPOSITIONS:
+                return None, "it counts the other records, of which there may be more or fewer"
+        return bound.for_group(self.size), ""
 
 
 @dataclass(frozen=True)
@@ -220,10 +282,15 @@ class _Joint:
     headline: _Judge
 
     @classmethod
-    def of(cls, parts: Sequence[Part], headline: _Judge) -> _Joint:
+    def of(cls, parts: Sequence[Part], headline: _Judge, document: Mapping[str, Any]) -> _Joint:
         """A judge for each part; the last run's is there already."""
         last = max(i for i, part in enumerate(parts) if isinstance(part, NoisyDescent))
-        judges = [_Stated(part) if isinstance(part, Side) else _Judge(part) for part in parts]
+        judges: list[_Judge | _Stated] = [
+            _Stated(part)
+            if isinstance(part, Side)
+            else _Judge(part, theorems=_theorems(document, part), size=headline.size)
+            for part in parts
+        ]
         judges[last] = headline
         return cls(judges, headline)
 
@@ -265,72 +332,3 @@ def _verified(bound: Bound, claim: Claim) -> Checked | None:
     if not supports(bound, claim):
         return None
     return Checked(claim, Outcome.VERIFIED, proven(bound, claim))
-
-
-def supports(bound: Bound, claim: Claim) -> bool:
-    """The bound is certain to be at most the claim, which is not of a power."""
-    value, at = ball(claim.value), ball(claim.at)
-    if claim.quantity is Quantity.EPSILON:
-        return bound.proves(value, at)
-    if not isinstance(bound, Gaussian):
-        return False
-    if claim.quantity is Quantity.MU:
-        return bool(bound.mu <= value)
-    return bool(top(bound.mu_squared / 2) <= value)
-
-
-def proven(bound: Bound, claim: Claim) -> float | None:
-    """The smallest number that the bound supports in the claim's place, nearly."""
-    if claim.quantity is Quantity.EPSILON:
-        return _least_epsilon(bound, claim)
-    if claim.quantity is Quantity.POWER:
-        return as_float_up(bound.power(claim.at))
-    if not isinstance(bound, Gaussian):
-        return None
-    if claim.quantity is Quantity.MU:
-        return as_float_up(bound.mu)
-    return as_float_up(bound.mu_squared / 2)
-
-
-def _least_epsilon(bound: Bound, claim: Claim) -> float:
-    """To 1e-12, relatively, if the bound is as sharp; else to 1e-5."""
-    at = ball(claim.at)
-
-    def enough(epsilon: float) -> bool:
-        return bool(top(bound.delta(ball(epsilon))) <= at)
-
-    low, high = 0.0, claim.value
-    if bound.tight and enough(0.0):
-        return 0.0
-    if enough(high):
-        low, high = _stepped_down(enough, high, 1e-9 if bound.tight else 1e-5)
-    else:
-        low, high = high, max(2.0 * high, 1e-300)
-        while not enough(high):
-            low, high = high, 4.0 * high
-            if math.isinf(high):
-                return math.inf
-    while high - low > (1e-12 if bound.tight else 1e-5) * high:
-        middle = low + (high - low) / 2.0 if low > 0.1 * high else max(high / 8.0, low)
-        if not low < middle < high:
-            break
-        if enough(middle):
-            high = middle
-        else:
-            low = middle
-    return high
-
-
-def _stepped_down(
-    enough: Callable[[float], bool], epsilon: float, step: float
-) -> tuple[float, float]:
-    """The first of ever longer steps down that goes too far, and the one before.
-
-    Near the claim what is asked is what was just computed; far below it, grids are made anew.
-    """
-    while step < 1.0:
-        below = epsilon * (1.0 - step)
-        if not enough(below):
-            return below, epsilon
-        epsilon, step = below, 8.0 * step
-    return (0.0, 0.0) if enough(0.0) else (0.0, epsilon)

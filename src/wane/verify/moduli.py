@@ -17,6 +17,7 @@ from flint import arb
 
 from wane.describe import NoisyDescent, Objective
 from wane.describe.schedule import Phase
+from wane.verify import reach
 from wane.verify.balls import ball, rounded_constant
 from wane.verify.steps import clip_keeps_gradient, clipped_constant, larger
 
@@ -196,7 +197,8 @@ def modulus_of(run: NoisyDescent, phase: Phase, sizes: Sizes, unit: arb) -> Modu
     shrunk: tuple[Row, ...] = ()
     if shrink > 0:
         scale = eta / (sizes.divisor * shrink)
-        shrunk = tuple(_gradient_rows(losses, scale * sizes.least, scale * sizes.most, unit))
+        rows = _Rows(losses, reach.change(run), scale * sizes.least, scale * sizes.most, unit)
+        shrunk = tuple(rows.all())
     return Modulus(whole, shrunk, shrink) if whole or shrunk else None
 
 
@@ -218,7 +220,7 @@ def lipschitz(losses: Objective, eta: arb, sizes: Sizes) -> arb | None:
     for count in {sizes.least, sizes.most}:
         fill = ball(count) / sizes.divisor
         high = fill * ball(smooth)
-        low = -high if m is None else fill * ball(max(m, -smooth))
+        low = -high if m is None else fill * ball(m)
         if losses.clipped and not clip_keeps_gradient(losses):
             found = larger(found, clipped_constant(eta, low, high, ridge))
             continue
@@ -229,58 +231,89 @@ def lipschitz(losses: Objective, eta: arb, sizes: Sizes) -> arb | None:
     return rounded_constant(found)
 
 
-def _gradient_rows(losses: Objective, low: arb, high: arb, unit: arb) -> list[Row]:
-    """Rows of a step of size `low` to `high` without its ridge term."""
-    p, H, C = losses.holder_exponent, losses.holder_constant, losses.gradient_bound
-    smooth = smoothness_of(losses)
-    assert C is not None
-    jump = 2 * high * ball(C) / unit
-    made: list[Row] = [Jump(jump)]
-    if smooth is not None:
-        made.append(Apart(high * ball(smooth), arb(1), jump))
-    if p is not None and H is not None and p < 1:
-        bend = high * ball(H) * unit ** (ball(p) - 1)
-        made.append(Apart(bend, ball(p), jump))
-    if _convex(losses):
-        made += _convex_rows(losses, low, high, unit)
-    if losses.dissipativity is not None and not losses.clipped:
-        made += _dissipative_rows(losses, low, high, unit)
-    return made
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of a step of size `low` to `high` without its ridge term.
+
+    Attributes:
+        losses: what is declared of them.
+        change: how far one record's contribution moves between two points of the domain.
+        low, high: the least and the largest step on an average of losses.
+        unit: the unit of length.
+    """
+
+    losses: Objective
+    change: arb
+    low: arb
+    high: arb
+    unit: arb
+
+    def all(self) -> list[Row]:
+        """Whatever follows."""
+        smooth, made = smoothness_of(self.losses), list[Row]()
+        if self.bounded:
+            made.append(Jump(self.jump))
+        if smooth is not None and self.bounded:
+            made.append(Apart(self.high * ball(smooth), arb(1), self.jump))
+        if self.bend is not None:
+            made.append(Apart(*self.bend, self.jump))
+        if _convex(self.losses):
+            made += self.convex()
+        if self.losses.dissipativity is not None and not self.losses.clipped:
+            made += self.dissipative()
+        return made
+
+    @property
+    def bounded(self) -> bool:
+        """The gradient's change is bounded."""
+        return bool(self.change.is_finite())
+
+    @property
+    def jump(self) -> arb:
+        """How far a bounded change drives two points apart."""
+        return self.high * self.change / self.unit
+
+    @property
+    def bend(self) -> tuple[arb, arb] | None:
+        """Factor and power of a Hoelder bound with power below one."""
+        p, H = self.losses.holder_exponent, self.losses.holder_constant
+        if p is None or H is None or not p < 1:
+            return None
+        return self.high * ball(H) * self.unit ** (ball(p) - 1), ball(p)
+
+    def convex(self) -> list[Row]:
+        """Convex losses."""
+        losses, made = self.losses, list[Row]()
+        assert losses.strong_convexity is not None
+        if self.bounded:
+            offset = self.jump * self.jump
+            made.append(Affine(arb(1), offset))
+            if losses.strong_convexity > 0 and not losses.clipped and self.low > 0:
+                pull = 1 - 2 * self.low * ball(losses.strong_convexity)
+                made.append(Affine(larger(pull, arb(0)), offset))
+        if self.bend is not None and self.bend[0] > 0:
+            made.append(Monotone(*self.bend, self.jump))
+            everywhere = losses.holder_everywhere or losses.dimension == 1
+            if self.bend[1] > 0 and everywhere and self.jump > 0:
+                made.append(Cocoercive(*self.bend, self.jump))
+        return made
+
+    def dissipative(self) -> list[Row]:
+        """Losses that pull together from afar."""
+        assert self.losses.dissipativity is not None
+        lam, kappa = map(ball, self.losses.dissipativity)
+        drift = 2 * self.high * lam / self.unit**2
+        made: list[Row] = []
+        if self.bounded:
+            pull = larger(1 - 2 * self.low * kappa, 1 - 2 * self.high * kappa)
+            made.append(Affine(larger(pull, arb(0)), drift + self.jump * self.jump))
+        smooth = smoothness_of(self.losses)
+        if smooth is not None:
+            ends = [1 - 2 * e * kappa + (e * ball(smooth)) ** 2 for e in (self.low, self.high)]
+            made.append(Affine(larger(larger(*ends), arb(0)), drift))
+        return made
 
 
 def _convex(losses: Objective) -> bool:
     convex = losses.strong_convexity is not None and losses.strong_convexity >= 0
     return convex and (not losses.clipped or clip_keeps_gradient(losses))
-
-
-def _convex_rows(losses: Objective, low: arb, high: arb, unit: arb) -> list[Row]:
-    m, p, H, C = (
-        losses.strong_convexity,
-        losses.holder_exponent,
-        losses.holder_constant,
-        losses.gradient_bound,
-    )
-    assert C is not None and m is not None
-    jump = 2 * high * ball(C) / unit
-    made: list[Row] = [Affine(arb(1), jump * jump)]
-    if m > 0 and not losses.clipped and low > 0:
-        made.append(Affine(larger(1 - 2 * low * ball(m), arb(0)), jump * jump))
-    if p is not None and H is not None and H > 0 and p < 1:
-        bend = high * ball(H) * unit ** (ball(p) - 1)
-        made.append(Monotone(bend, ball(p), jump))
-        if p > 0 and (losses.holder_everywhere or losses.dimension == 1):
-            made.append(Cocoercive(bend, ball(p), jump))
-    return made
-
-
-def _dissipative_rows(losses: Objective, low: arb, high: arb, unit: arb) -> list[Row]:
-    assert losses.dissipativity is not None and losses.gradient_bound is not None
-    lam, kappa = map(ball, losses.dissipativity)
-    drift, jump = 2 * high * lam / unit**2, 2 * high * ball(losses.gradient_bound) / unit
-    pull = larger(1 - 2 * low * kappa, 1 - 2 * high * kappa)
-    made: list[Row] = [Affine(larger(pull, arb(0)), drift + jump * jump)]
-    smooth = smoothness_of(losses)
-    if smooth is not None:
-        ends = [1 - 2 * e * kappa + (e * ball(smooth)) ** 2 for e in (low, high)]
-        made.append(Affine(larger(larger(*ends), arb(0)), drift))
-    return made

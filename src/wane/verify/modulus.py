@@ -9,7 +9,8 @@ from wane.describe.schedule import Phase
 from wane.verify.balls import ball
 from wane.verify.meeting import Stretch, least_cost
 from wane.verify.moduli import Modulus, Sizes, modulus_of
-from wane.verify.steps import iterate_variance, sensitivity
+from wane.verify.reach import sensitivity
+from wane.verify.steps import iterate_variance
 
 MOST_EPOCHS = 500
 """Of cyclic batches only the last epochs are followed, which is valid, too."""

@@ -14,7 +14,8 @@ from wane.describe import NoisyDescent
 from wane.describe.threat import Iterates, LastIterate
 from wane.verify.balls import ball, top
 from wane.verify.programme import Edges, Path, power_sum
-from wane.verify.steps import Row, cut, iterate_variance, rows_of, sensitivity, split
+from wane.verify.reach import sensitivity
+from wane.verify.steps import Row, cut, iterate_variance, rows_of, split
 
 MOST_POSITIONS = 4_000
 """More programmes than this are not solved for one certificate."""

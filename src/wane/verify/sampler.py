@@ -24,6 +24,7 @@ from wane.describe import (
 )
 from wane.describe.domains import Unbounded
 from wane.errors import InvalidDescription
+from wane.verify import reach
 from wane.verify.balls import ball, top
 from wane.verify.bounds import Bound, golden
 from wane.verify.closeness import Chain, Letters
@@ -118,6 +119,11 @@ class Posterior:
         """Of one record in one chain: side by side, `samples` of them are a longer vector."""
         bound = self.run.objective.gradient_bound
         return None if bound is None else ball(bound) / ball(self.sampler.samples).sqrt()
+
+    @cached_property
+    def sensitivity(self) -> arb:
+        """How far one record moves the gradient of the potential, in one chain."""
+        return reach.sensitivity(self.run) / ball(self.sampler.samples).sqrt()
 
     @property
     def moved(self) -> arb:
@@ -272,12 +278,9 @@ def _log_delta(b: arb, epsilon: arb, renyi: arb) -> arb:
 
 def gibbs_transfer(posterior: Posterior, chain: Chain) -> Bound | None:
     """Through exact draws that are Gaussian-private with `mu = Delta/sqrt(tau m)`."""
-    bound = posterior.gradient_bound
-    if bound is None:
+    if not posterior.sensitivity.is_finite():
         return None
-    mu_squared = top(
-        (posterior.moved * bound) ** 2 / (posterior.temperature * posterior.curvature[0])
-    )
+    mu_squared = top(posterior.sensitivity**2 / (posterior.temperature * posterior.curvature[0]))
     return Transferred(chain, lambda a: a * mu_squared / 2, posterior.sampler.samples)
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from flint import arb
 
 from wane.describe import (
-    Adjacency,
     GradientNoise,
     IterateNoise,
     LossForm,
@@ -22,6 +21,7 @@ from wane.describe import (
 )
 from wane.describe.schedule import Phase
 from wane.verify.balls import ball, rounded_constant
+from wane.verify.reach import sensitivity
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,6 @@ class Row:
     shift: arb
     variance: arb
     uses_records: bool
-
-
-def sensitivity(run: NoisyDescent) -> arb:
-    """How far one record moves the averaged gradient."""
-    bound = run.objective.gradient_bound
-    assert bound is not None
-    moved = 2 if run.adjacency is Adjacency.REPLACE_ONE else 1
-    return moved * ball(bound) / run.batch_size
 
 
 def iterate_variance(run: NoisyDescent, phase: Phase) -> arb:

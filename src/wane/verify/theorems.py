@@ -20,18 +20,19 @@ from wane.describe import (
     ShuffledOnce,
     WithoutReplacement,
 )
-from wane.verify import records
+from wane.verify import reach, records
 from wane.verify.accounts import Workshop
 from wane.verify.balls import as_float_up, ball, top
 from wane.verify.bounds import Bound, Concentrated, Gaussian, Mixture, Searched
 from wane.verify.contraction import contracted
 from wane.verify.hidden_samples import Hidden
+from wane.verify.levels import representatives
 from wane.verify.moduli import Sizes, modulus_of
 from wane.verify.modulus import plan_cost
 from wane.verify.sampled import SURE, Direction, Losses, sampled_step, shifts_apart
-from wane.verify.steps import iterate_variance, sensitivity
+from wane.verify.steps import clip_keeps_gradient, iterate_variance
 
-MOST_LEVELS = 200
+MOST_LEVELS = 96
 MOST_SHOWN = 64
 """Most steps that are so sure of showing the record that it is counted how many of them use it."""
 Theorem = Callable[[NoisyDescent], Bound | None]
@@ -75,18 +76,34 @@ def secret_order(run: NoisyDescent) -> Bound | None:
     return Mixture(tuple(parts))
 
 
-def log_sobolev_dynamics(run: NoisyDescent) -> Bound | None:
-    """rho-zCDP with `rho = S^2/(2 k tau^2) h(tau k T)`, if a log-Sobolev constant is declared."""
-    k = run.objective.log_sobolev
+def averaged_last_iterate(run: NoisyDescent, k: float | None = None) -> Bound | None:
+    """The joint programme, if k bounds the curvature of the average of this very run's records."""
+    losses = run.objective
+    m, M = losses.strong_convexity, losses.smoothness
+    kept = not losses.clipped or clip_keeps_gradient(losses)
+    usable = k is not None and m is not None and m >= 0.0 and kept
+    if not usable or not isinstance(run.batches, FullBatch):
+        return None
+    if k is None or (not losses.clipped and m is not None and m > k):
+        return None
+    averaged = replace(losses, smoothness=k if M is None else min(M, k))
+    return last_iterate(replace(run, objective=averaged))
+
+
+def log_sobolev_dynamics(run: NoisyDescent, k: float | None = None) -> Bound | None:
+    """rho-zCDP with `rho = S^2/(2 k tau^2) h(tau k T)`, if k was stated for this very run.
+
+    k is a log-Sobolev constant of the laws before the prox, whatever that prox may be.
+    """
     phases = list(run.plan)
     simple = isinstance(run.batches, FullBatch) and isinstance(run.release, LastIterate)
-    if k is None or run.objective.gradient_bound is None or not simple or len(phases) != 1:
+    if k is None or not reach.bounded(run) or not simple or len(phases) != 1:
         return None
     eta, variance = ball(phases[0].step_size), iterate_variance(run, phases[0])
     if not variance > 0:
         return None
     temperature = variance / (2 * eta)
-    if ball(k) * variance > 1 + arb(2) ** -29:  # no law is flatter than its last noise
+    if ball(k) * variance > 1 + arb(2) ** -29:  # no law is narrower than its last noise
         return None
     t = temperature * ball(k) * phases[0].repeat * eta
     half = arb(1) / 2
@@ -96,7 +113,7 @@ def log_sobolev_dynamics(run: NoisyDescent) -> Bound | None:
         share = (1 - (half - t).exp() / 2) ** 2
     else:
         share = half / 2
-    return Concentrated(top(sensitivity(run) ** 2 / (2 * ball(k) * temperature**2) * share))
+    return Concentrated(top(reach.sensitivity(run) ** 2 / (2 * ball(k) * temperature**2) * share))
 
 
 def last_iterate_modulus(run: NoisyDescent) -> Bound | None:
@@ -117,21 +134,19 @@ def last_iterate_modulus(run: NoisyDescent) -> Bound | None:
 
 def poisson_composition(run: NoisyDescent) -> Bound | None:
     """Every step is a Poisson-sampled Gaussian mechanism."""
-    if not isinstance(run.batches, Poisson) or run.objective.gradient_bound is None:
+    if not isinstance(run.batches, Poisson) or not reach.bounded(run):
         return None
     replaced = run.adjacency is Adjacency.REPLACE_ONE
     either = (Direction.REPLACE,) if replaced else (Direction.REMOVE, Direction.ADD)
-    return _sampled(run, 1, either)
+    return _sampled(run, either)
 
 
 def fixed_size_composition(run: NoisyDescent) -> Bound | None:
-    """Every step uses a random set of fixed size; any two of three laws are `2C/(b s)` apart."""
+    """Every step uses a random set of fixed size: any two of three laws are close to each other."""
     in_place = run.adjacency is not Adjacency.ADD_REMOVE
     if not isinstance(run.batches, WithoutReplacement) or not in_place:
         return None
-    if run.objective.gradient_bound is None:
-        return None
-    return _sampled(run, 2, (Direction.FIXED,))
+    return _sampled(run, (Direction.FIXED,)) if reach.bounded(run) else None
 
 
 def poisson_last_iterate(run: NoisyDescent) -> Bound | None:
@@ -166,7 +181,7 @@ def _fixed_size(run: NoisyDescent) -> bool:
 def _follows_moduli(run: NoisyDescent) -> bool:
     """Only the last iterate is seen, noise is everywhere, and no prox expands."""
     noisy = all(iterate_variance(run, phase) > 0 for phase in run.plan)
-    last = isinstance(run.release, LastIterate) and run.objective.gradient_bound is not None
+    last = isinstance(run.release, LastIterate) and reach.bounded(run)
     return noisy and last and run.domain.strong_convexity >= 0 and run.domain.diameter > 0
 
 
@@ -178,24 +193,25 @@ def _hides_samples(run: NoisyDescent) -> bool:
     return all(modulus_of(run, phase, sizes, ball(1)) is not None for phase in run.plan)
 
 
-def _sampled(run: NoisyDescent, moved: int, directions: tuple[Direction, ...]) -> Bound:
-    assert run.objective.gradient_bound is not None
+def _sampled(run: NoisyDescent, directions: tuple[Direction, ...]) -> Bound:
     counts: dict[float, int] = {}
     for phase in run.plan:
         if phase.cool_down:
             continue
-        shift = moved * ball(run.objective.gradient_bound) * ball(phase.step_size) / run.batch_size
+        shift = reach.member(run) * ball(phase.step_size)
         mu = as_float_up(shift / iterate_variance(run, phase).sqrt())
         counts[mu] = counts.get(mu, 0) + phase.repeat
     wide = shifts_apart(directions)
     squares = [((wide * ball(mu)) ** 2, count) for mu, count in sorted(counts.items())]
     if run.batch_size == run.records:
         return Gaussian(top(sum((count * square for square, count in squares), arb(0))))
-    if len(counts) > MOST_LEVELS:
-        raise records.TooLarge("too many noise levels")
+    classes = representatives(counts, MOST_LEVELS)
     rate = ball(Fraction(run.batch_size, run.records))
+    grouped: dict[float, int] = {}
+    for mu, count in counts.items():
+        grouped[classes[mu]] = grouped.get(classes[mu], 0) + count
     steps: list[tuple[Losses, int]] = [
-        (sampled_step(ball(mu), rate), count) for mu, count in counts.items()
+        (sampled_step(ball(mu), rate), count) for mu, count in grouped.items()
     ]
     used = top(1 - (1 - rate) ** sum(counts.values()))
     shown = None
@@ -218,7 +234,7 @@ def _shown(run: NoisyDescent, squares: list[tuple[arb, int]]) -> Mixture:
 
 
 def _fixed_order(run: NoisyDescent) -> bool:
-    if run.objective.gradient_bound is None:
+    if not reach.bounded(run):
         return False
     if isinstance(run.batches, FullBatch):
         return True
@@ -239,6 +255,7 @@ THEOREMS: dict[str, Theorem] = {
     for made in (
         gaussian_composition,
         last_iterate,
+        averaged_last_iterate,
         last_iterate_bounded,
         secret_order,
         last_iterate_modulus,
@@ -251,6 +268,11 @@ THEOREMS: dict[str, Theorem] = {
         log_sobolev_dynamics,
     )
 }
+RESTING_ON_A_FACT: dict[str, tuple[str, Callable[..., Bound | None]]] = {
+    "log_sobolev": ("log_sobolev_dynamics", log_sobolev_dynamics),
+    "average_smoothness": ("averaged_last_iterate", averaged_last_iterate),
+}
+"""By the kind of a fact of one run, the theorem that takes it as its second argument."""
 SEEN = {
     "poisson_last_iterate": ("poisson_composition",),
     "fixed_size_last_iterate": ("fixed_size_composition",),
@@ -259,6 +281,7 @@ SEEN = {
 GAUSSIAN = (
     "gaussian_composition",
     "last_iterate",
+    "averaged_last_iterate",
     "last_iterate_bounded",
     "last_iterate_modulus",
 )

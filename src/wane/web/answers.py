@@ -9,9 +9,10 @@ from pprint import pformat
 from typing import Any
 
 from wane import report
-from wane.certify import calibrate, certify, curve
+from wane.certify import Certificate, calibrate, certify, curve
 from wane.describe import NoisyDescent, check
-from wane.describe.fields import run_from_fields, run_to_fields
+from wane.describe.facts import StatedRun, stated_from_fields, stated_to_fields
+from wane.describe.fields import run_to_fields
 from wane.describe.files import parse
 from wane.errors import InvalidDescription
 
@@ -29,11 +30,11 @@ class Download:
 
 def certified(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the certificate at a delta, with the bracket."""
-    certificate, delta = certify(_run(asked)), _delta(asked)
+    certificate, delta = _certificate(asked), _delta(asked)
     return {
         "certificate": report.certificate_fields(certificate, delta=delta),
         "bracket": report.bracket_fields(certificate, delta),
-        "description": run_to_fields(certificate.run),
+        "description": stated_to_fields(certificate.run, certificate.facts),
     }
 
 
@@ -68,25 +69,26 @@ def read(asked: Mapping[str, Any]) -> dict[str, Any]:
     text = asked.get("text")
     if not isinstance(text, str):
         raise InvalidDescription("text must be the content of a TOML or JSON file.")
-    return run_to_fields(_few_phases(run_from_fields(parse(text.encode(), "the description"))))
+    stated = stated_from_fields(parse(text.encode(), "the description"))
+    return stated_to_fields(_few_phases(stated.run), stated.facts)
 
 
 def page(asked: Mapping[str, Any]) -> Download:
     """Return the certificate as one HTML page."""
-    html = report.certificate_html(certify(_run(asked)), delta=_delta(asked))
+    html = report.certificate_html(_certificate(asked), delta=_delta(asked))
     return Download(html, "text/html; charset=utf-8")
 
 
 def code(asked: Mapping[str, Any]) -> Download:
     """Return the Python code that makes this certificate."""
-    run, delta = _run(asked), _delta(asked)
-    fields = pformat(run_to_fields(run), width=88, sort_dicts=False)
+    stated, delta = _stated(asked), _delta(asked)
+    fields = pformat(stated_to_fields(stated.run, stated.facts), width=88, sort_dicts=False)
     lines = [
         "from wane import certify",
-        "from wane.describe.fields import run_from_fields",
+        "from wane.describe.facts import stated_from_fields",
         "",
-        f"run = run_from_fields(\n{_indented(fields)}\n)",
-        "certificate = certify(run)",
+        f"stated = stated_from_fields(\n{_indented(fields)}\n)",
+        "certificate = certify(stated.run, facts=stated.facts)",
         f"print(certificate.epsilon({delta!r}))",
         f"print(certificate.explain({delta!r}))",
         "",
@@ -101,8 +103,20 @@ def complaint(error: Exception) -> dict[str, str]:
     return {"error": line, "field": named.group() if named else ""}
 
 
+def _certificate(asked: Mapping[str, Any]) -> Certificate:
+    stated = _stated(asked)
+    return certify(stated.run, facts=stated.facts)
+
+
 def _run(asked: Mapping[str, Any]) -> NoisyDescent:
-    return _few_phases(run_from_fields(asked.get("run")))
+    """The run alone: a search looks at other runs, of which no fact is known."""
+    return _stated(asked).run
+
+
+def _stated(asked: Mapping[str, Any]) -> StatedRun:
+    stated = stated_from_fields(asked.get("run"))
+    _few_phases(stated.run)
+    return stated
 
 
 def _few_phases(run: NoisyDescent) -> NoisyDescent:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any
 
@@ -16,14 +15,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from wane.errors import InvalidDescription, WaneError
+from wane.describe.json_text import read_json
+from wane.errors import InvalidDescription
 from wane.web import answers
 from wane.web.presets import PRESETS
+from wane.web.workers import Answer, Workers
 
 MOST_BYTES = 256 * 1024
 SLOWEST_BODY = 10.0  # seconds until a client that dribbles is dropped
-AT_ONCE = 2  # computations side by side; the others wait in line
-MOST_WAITING = 64
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -46,7 +45,7 @@ ASSETS = {
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
 
-QUESTIONS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any] | answers.Download]] = {
+QUESTIONS = {
     "/api/certify": answers.certified,
     "/api/curve": answers.curved,
     "/api/calibrate": answers.calibrated,
@@ -58,37 +57,28 @@ QUESTIONS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any] | answers.Down
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-class _Line:
-    """Lets a few computations run at once and a few more wait; the rest are sent away."""
-
-    def __init__(self) -> None:
-        self._limit: anyio.CapacityLimiter | None = None
-        self._inside = 0
-
-    async def ask(self, question: Callable[[], Any]) -> Any:
-        """Return the answer, computed beside the event loop; None if the line is full."""
-        if self._inside >= AT_ONCE + MOST_WAITING:
-            return None
-        self._limit = self._limit or anyio.CapacityLimiter(AT_ONCE)
-        self._inside += 1
-        try:
-            return await anyio.to_thread.run_sync(question, limiter=self._limit)
-        finally:
-            self._inside -= 1
-
-
 def application(hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")) -> Starlette:
     """Return the application; it answers only to these host names."""
-    line = _Line()
+    workers = Workers()
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            workers.close()
+
     routes = [Route(path, _asset(*found), methods=["GET"]) for path, found in ASSETS.items()]
     routes.append(Route("/api/presets", _presets, methods=["GET"]))
     routes += [
-        Route(path, _question(ask, line), methods=["POST"]) for path, ask in QUESTIONS.items()
+        Route(path, _question(ask.__name__, workers), methods=["POST"])
+        for path, ask in QUESTIONS.items()
     ]
     return Starlette(
         routes=routes,
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))],
         exception_handlers={404: _not_here, 405: _not_here},
+        lifespan=lifespan,
     )
 
 
@@ -110,26 +100,38 @@ async def _not_here(request: Request, error: Exception) -> Response:
     return _refused("there is nothing at this address for this method", status)
 
 
-def _question(ask: Callable[[Mapping[str, Any]], Any], line: _Line) -> Endpoint:
+def _question(question: str, workers: Workers) -> Endpoint:
     async def answer(request: Request) -> Response:
         try:
             asked = await _body(request)
-            made = await line.ask(partial(ask, asked))
-        except InvalidDescription as error:
-            return JSONResponse(answers.complaint(error), status_code=422, headers=HEADERS)
-        except WaneError as error:
-            return JSONResponse(answers.complaint(error), status_code=409, headers=HEADERS)
         except ClientDisconnect:
             return _refused("the client has gone", 400)
         except _Refused as refused:
             return _refused(str(refused), refused.status)
-        if made is None:
-            return _refused("too many questions at once; ask again in a moment", 503)
-        if isinstance(made, answers.Download):
-            return Response(made.content, media_type=made.media_type, headers=HEADERS)
-        return JSONResponse(made, headers=HEADERS)
+        made = await _unless_gone(request, question, asked, workers)
+        if isinstance(made.data, answers.Download):
+            return Response(made.data.content, media_type=made.data.media_type, headers=HEADERS)
+        return JSONResponse(made.data, status_code=made.status, headers=HEADERS)
 
     return answer
+
+
+async def _unless_gone(
+    request: Request, question: str, asked: Mapping[str, Any], workers: Workers
+) -> Answer:
+    """The answer; its process is ended if the client goes before."""
+    made = Answer({"error": "the client has gone", "field": ""}, 400)
+    async with anyio.create_task_group() as both:
+
+        async def watch() -> None:
+            while not await request.is_disconnected():
+                await anyio.sleep(0.2)
+            both.cancel_scope.cancel()
+
+        both.start_soon(watch)
+        made = await workers.ask(question, asked)
+        both.cancel_scope.cancel()
+    return made
 
 
 class _Refused(Exception):
@@ -155,10 +157,9 @@ async def _body(request: Request) -> Mapping[str, Any]:
     if patience.cancelled_caught:
         raise _Refused("the body took too long to arrive", 408)
     try:
-        asked = json.loads(raw)
-        json.dumps(asked, ensure_ascii=False).encode()  # JSON can spell half a character
-    except (ValueError, RecursionError):
-        raise _Refused("the body must be valid JSON", 400) from None
+        asked = read_json(raw, "the body")
+    except InvalidDescription as error:
+        raise _Refused(str(error), 400) from None
     if not isinstance(asked, dict):
         raise _Refused("the body must be a JSON object", 400)
     return asked

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
+from collections.abc import Callable
 
 from wane.describe import check
-from wane.errors import InvalidDescription, MissingExtra
+from wane.errors import InvalidDescription, MissingExtra, WaneError
 
 
-def serve(host: str = "127.0.0.1", port: int = 8765) -> None:
-    """Serve until interrupted; on the loopback interface unless told otherwise."""
+class AddressInUse(WaneError):
+    """The port cannot be had."""
+
+
+def serve(
+    host: str = "127.0.0.1", port: int = 8765, *, ready: Callable[[str], object] | None = None
+) -> None:
+    """Serve until interrupted; on the loopback interface unless told otherwise.
+
+    `ready` is called with the page's address once it can be reached; port 0 takes a free one.
+    """
     check.whole("port", port, least=0, most=65535)
     if not _loopback(host):
         raise InvalidDescription(
@@ -20,9 +31,27 @@ def serve(host: str = "127.0.0.1", port: int = 8765) -> None:
         import uvicorn
 
         from wane.web.app import application
+        from wane.web.patience import ImpatientProtocol
     except ImportError:
         raise MissingExtra("The web page needs starlette and uvicorn; install wane[web].") from None
-    uvicorn.run(application(), host=host, port=port, log_level="warning", server_header=False)
+    with _bound(host, port) as listening:
+        if ready is not None:
+            shown = f"[{host}]" if ":" in host else host
+            ready(f"http://{shown}:{listening.getsockname()[1]}/")
+        config = uvicorn.Config(
+            application(), http=ImpatientProtocol, log_level="warning", server_header=False
+        )
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that listens there, or a refusal in words."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        reason = error.strerror or "it cannot be bound"
+    raise AddressInUse(f"port {port} of {host} cannot be had: {reason}; choose another --port.")
 
 
 def _loopback(host: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wane.describe import Adjacency, Cyclic, NoisyDescent
+from wane.describe import Adjacency, Cyclic, NoisyDescent, derived
 from wane.errors import InvalidDescription
 from wane.run import Rows
 
@@ -27,7 +27,7 @@ class Quadratics:
     Attributes:
         records: how many.
         shape: shape of the parameters.
-        gradient_bound: the described bound on what depends on the record.
+        gradient_bound: the described bound on one record's whole gradient.
         curvature: shared by all records.
         canary: position of the record that pushes.
         push: its gradient at zero.
@@ -59,6 +59,7 @@ def canary_pair(run: NoisyDescent) -> tuple[Quadratics, Quadratics]:
         raise InvalidDescription(
             "objective.gradient_bound must be given for an audit, got None; declare it."
         )
+    replaced = run.adjacency is Adjacency.REPLACE_ONE
     dimension = run.objective.dimension or run.domain.dimension or 2
     last = (_data_steps(run) - 1) % run.steps_per_epoch
     canary = last * run.batch_size if isinstance(run.batches, Cyclic) else 0
@@ -68,20 +69,21 @@ def canary_pair(run: NoisyDescent) -> tuple[Quadratics, Quadratics]:
         gradient_bound=bound,
         curvature=_curvature(run),
         canary=canary,
-        push=bound,
+        push=0.5 * derived.difference(run.objective) if replaced else bound,
     )
-    other = -bound if run.adjacency is Adjacency.REPLACE_ONE else 0.0
+    other = -present.push if replaced else 0.0
     return present, Quadratics(**{**present.__dict__, "push": other})
 
 
 def _curvature(run: NoisyDescent) -> float:
+    """None: a canary pushes with its whole bound, which leaves no room for curvature."""
     m = run.objective.strong_convexity or 0.0
-    if m > 0.0 and run.adjacency is not Adjacency.REPLACE_ONE:
+    if m > 0.0 and not run.objective.clipped:
         raise InvalidDescription(
-            f"strong_convexity must be 0 for an audit under {run.adjacency.value}, got {m:g}; "
-            "a record that is left out bends nothing, so put the curvature into ridge."
+            f"strong_convexity must be 0 for an audit, got {m:g}; a gradient that bends and pushes "
+            "is longer than its bound, so put the curvature into ridge."
         )
-    return max(m, 0.0)
+    return 0.0
 
 
 def _data_steps(run: NoisyDescent) -> int:

@@ -8,6 +8,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from wane.describe.arrays import read_only
 from wane.describe.domains import checks
 from wane.describe.domains.base import Array, ConvexSet, Facts
 from wane.describe.domains.kernels import lengths
@@ -89,7 +90,8 @@ class Affine(ConvexSet):
         rows, offset = self._unit
         left, strengths, basis = np.linalg.svd(rows, full_matrices=False)
         rank = int((strengths > max(rows.shape) * np.finfo(np.float64).eps * strengths[0]).sum())
-        return basis[:rank], (offset @ left[:, :rank]) / strengths[:rank]
+        shared = (offset @ left[:, :rank]) / strengths[:rank]
+        return read_only(basis[:rank]), read_only(shared)
 
     def _describe(self) -> Facts:
         # If the rows span the space the set is one point; its diameter stays infinite here,
@@ -107,7 +109,8 @@ def _normalised(normals: Array, offsets: Array) -> tuple[Array, Array]:
     scaled = normals / largest
     length = lengths(scaled)
     with np.errstate(over="ignore"):
-        return scaled / length, offsets / largest[..., 0] / length[..., 0]
+        offset = np.asarray(offsets / largest[..., 0] / length[..., 0])
+        return read_only(scaled / length), read_only(offset)
 
 
 def _finite_offset(given: object, normalised: Array) -> None:

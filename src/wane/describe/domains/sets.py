@@ -12,6 +12,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from wane.describe.arrays import read_only
 from wane.describe.domains import checks
 from wane.describe.domains.base import Array, ConvexSet, Facts, slightly_above
 from wane.describe.domains.kernels import lengths, onto_simplex
@@ -57,7 +58,9 @@ class Box(ConvexSet):
 
     @cached_property
     def _bounds(self) -> tuple[Array, Array]:
-        return np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
+        ends = (np.array(end, dtype=np.float64) for end in (self.lower, self.upper))
+        lower, upper = map(read_only, ends)
+        return lower, upper
 
     def _describe(self) -> Facts:
         with np.errstate(over="ignore"):
@@ -112,7 +115,7 @@ class Ball(ConvexSet):
 
     @cached_property
     def _middle(self) -> Array:
-        return np.asarray(self.center or 0.0, dtype=np.float64)
+        return read_only(np.array(self.center or 0.0, dtype=np.float64))
 
     def _project(self, points: Array) -> Array:
         apart = points - self._middle

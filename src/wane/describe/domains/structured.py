@@ -12,6 +12,7 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.describe.arrays import read_only
 from wane.describe.domains import checks
 from wane.describe.domains.base import Array, Domain, Facts
 from wane.describe.domains.kernels import chain_levels, shrinkage
@@ -65,7 +66,8 @@ class GroupLasso(Domain):
         weights = np.broadcast_to(np.asarray(self.weight, dtype=np.float64), sizes.shape)
         # Empty groups cost nothing, and reduceat would read a neighbour's entry for them.
         weights, sizes = weights[sizes > 0], sizes[sizes > 0]
-        return order, np.cumsum(sizes) - sizes, sizes, weights
+        starts = np.cumsum(sizes) - sizes
+        return read_only(order), read_only(starts), read_only(sizes), read_only(weights)
 
     def _group_lengths(self, points: Array) -> Array:
         order, starts, _, _ = self._layout
@@ -117,7 +119,7 @@ class SortedLOne(Domain):
 
     @cached_property
     def _costs(self) -> Array:
-        return np.asarray(self.weights, dtype=np.float64)
+        return read_only(np.array(self.weights, dtype=np.float64))
 
     def _prox(self, points: Array, step_size: float) -> Array:
         sizes = np.abs(points)

@@ -7,7 +7,14 @@ import math
 from dataclasses import dataclass, field
 
 from wane.describe import check
-from wane.sampling.chain import InitialLaw, NormalStart, Overdamped, PointStart, Target, Underdamped
+from wane.sampling.chain import (
+    InitialLaw,
+    Overdamped,
+    PointStart,
+    Target,
+    Underdamped,
+    check_start,
+)
 
 
 class Direction(enum.Enum):
@@ -35,8 +42,7 @@ class Diffusion:
 
     def __post_init__(self) -> None:
         """Refuse a time that is not positive."""
-        check.kind("target", self.target, (Target,))
-        check.kind("start", self.start, (PointStart, NormalStart))
+        check_start(self.target, self.start)
         check.real("time", self.time, above=0.0)
         check.real("temperature", self.temperature, above=0.0)
 

@@ -24,6 +24,8 @@ def minus_log_cos(angle: float) -> float:
     square = angle * angle
     if angle < 1e-4:
         return square * (0.5 + square * (1.0 / 12.0 + square / 45.0))
+    if angle > 1.0:  # the sine's square would lose the digits that the cosine keeps
+        return -math.log(math.cos(angle))
     return -0.5 * math.log1p(-(math.sin(angle) ** 2))
 
 

@@ -20,9 +20,9 @@ from wane.learn.releases import Certified, entered
 from wane.learn.scaling import FeatureScaler
 from wane.learn.validated import validated
 from wane.learn.void import joined
-from wane.run import release_grid, to_grid
+from wane.sampling.described import sampler_of
 from wane.sampling.draw import draw
-from wane.sampling.models import linear_losses, total_norm
+from wane.sampling.known_losses import linear_losses, total_norm
 from wane.sampling.planning import Distances, Wish, distances, plan_posterior
 from wane.sampling.posterior import Losses, Posterior
 from wane.sampling.privacy import certify_samples
@@ -109,7 +109,7 @@ class SamplingEstimator(Certified, BaseEstimator):  # type: ignore[misc]
         voids += seed_voids(self.seed_voids_privacy)
         certificate = joined((certify_samples(run),), voids)
         with (
-            entered(self.account, certificate),
+            entered(self.account, certificate, sampler=sampler_of(run)),
             step_counter(run.steps, shown=bool(self.progress)) as counter,
         ):
             chance = generator(self.seed_voids_privacy)
@@ -117,7 +117,7 @@ class SamplingEstimator(Certified, BaseEstimator):  # type: ignore[misc]
         self.certificate_, self.run_, self.sampling_ = certificate, run.descent, run
         self.temperature_ = run.posterior.temperature / unit
         self.n_iter_ = run.steps
-        return to_grid(end, release_grid(run.descent))
+        return end
 
     @property
     def distance_(self) -> Distances:
@@ -128,6 +128,7 @@ class SamplingEstimator(Certified, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.seed_voids_privacy is None
+        tags.input_tags.sparse = True
         return tags
 
 
@@ -172,7 +173,6 @@ class PosteriorLinearModel(SamplingEstimator):
             task.link,
             feature_norm=scaler.feature_norm,
             intercept=intercept,
-            gradient_bound=losses.objective.gradient_bound,
         )
         unit = self._unit()
         end = self._sampled(losses, sums, self._wish(unit=unit), task.voids + voids, unit)

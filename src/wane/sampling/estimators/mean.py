@@ -10,7 +10,7 @@ import numpy as np
 from wane.errors import InvalidDescription
 from wane.learn.validated import validated
 from wane.sampling.estimators.base import Array, SamplingEstimator
-from wane.sampling.models import location_losses, mean_losses
+from wane.sampling.known_losses import location_losses, mean_losses
 from wane.sampling.posterior import Losses
 from wane.sampling.sums import ChainSums, LocationChainSums, MeanChainSums
 

@@ -15,8 +15,9 @@ export const KNOBS = [
   number("feature_norm", "Bound on a record's feature norm", "objective.feature_norm", 0.01, 100, { when: (v) => !declared(v) }),
   number("clip", "Clip each gradient at (empty: not clipped)", "objective.clip", 0.001, 100, { when: named("logistic", "least_squares", "poisson"), optional: true }),
   number("largest_count", "Largest count", "objective.largest_count", 1, 1000, { when: named("poisson") }),
-  number("gradient_bound", "Bound on one record's gradient", "objective.gradient_bound", 0.01, 100, { when: declared, optional: true }),
-  number("smoothness", "Smoothness (largest curvature)", "objective.smoothness", 0.001, 1000, { when: declared, optional: true }),
+  number("gradient_bound", "Bound on one record's whole gradient", "objective.gradient_bound", 0.01, 100, { when: declared, optional: true }),
+  number("gradient_difference_bound", "Bound on the difference of two records' gradients (empty: twice that)", "objective.gradient_difference_bound", 0.01, 100, { when: declared, optional: true }),
+  number("smoothness", "Smoothness (Lipschitz constant of a gradient)", "objective.smoothness", 0.001, 1000, { when: declared, optional: true }),
   number("strong_convexity", "Strong convexity (0: convex; empty: unknown)", "objective.strong_convexity", 1e-5, 10, { when: declared, optional: true }),
   choice("clipped", "The bound is", "objective.clipped", [["false", "proven"], ["true", "a clipping threshold"]]),
   number("ridge", "Ridge", "objective.ridge", 1e-6, 10, { optional: true }),
@@ -59,7 +60,7 @@ export function toDescription(values) {
     return shown(knob, values) ? read(String(values[id] ?? ""), knob.whole) : undefined;
   };
   const objective = {};
-  const keys = ["feature_norm", "clip", "largest_count", "gradient_bound", "smoothness", "strong_convexity", "ridge"];
+  const keys = ["feature_norm", "clip", "largest_count", "gradient_bound", "gradient_difference_bound", "smoothness", "strong_convexity", "ridge"];
   for (const key of keys) if (get(key) !== undefined) objective[key] = get(key);
   if (values.loss === DECLARED) {
     if (values.clipped === "true") objective.clipped = true;
@@ -85,14 +86,14 @@ export function fromDescription(run, delta) {
     step_size: run.step_size ?? "", noise_kind: noiseKind, noise, domain: domain.kind,
     radius: domain.radius ?? domain.weight ?? "", adjacency: run.adjacency ?? "replace-one", release: run.release ?? "last-iterate",
     delta: delta ?? 1e-5 };
-  for (const key of ["feature_norm", "clip", "largest_count", "gradient_bound", "smoothness", "strong_convexity", "ridge"])
+  for (const key of ["feature_norm", "clip", "largest_count", "gradient_bound", "gradient_difference_bound", "smoothness", "strong_convexity", "ridge"])
     values[key] = objective[key] ?? "";
   return values;
 }
 
 export function fits(run) {
   const known = new Set(["kind", "records", "steps", "step_size", "noise", "batches", "objective", "domain", "adjacency", "release"]);
-  const objective = new Set(["loss", "form", "feature_norm", "clip", "largest_count", "gradient_bound", "smoothness", "strong_convexity", "ridge", "clipped"]);
+  const objective = new Set(["loss", "form", "feature_norm", "clip", "largest_count", "gradient_bound", "gradient_difference_bound", "smoothness", "strong_convexity", "ridge", "clipped"]);
   return Object.keys(run).every((k) => known.has(k)) && Object.keys(run.objective ?? {}).every((k) => objective.has(k))
     && (!run.domain || run.domain.kind in SIZES) && typeof run.release !== "object";
 }

@@ -1,0 +1,356 @@
+"""Whether a declared constant is true of something concrete: refuted, proven, or open.
+
+The definitions are those of `wane.describe.constants`; here is, for each of them, a predicate.  It
+takes the description that declares the constant and what it is claimed of, and reads nothing else:
+no theorem, and no other room's opinion of what the constant means.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wane.audit.concrete import Array, Family
+from wane.audit.suprema import (
+    Enclosure,
+    clip,
+    furthest_contributions,
+    height_at_origin,
+    holder_quotient,
+    laplacian_quotient,
+    largest_derivative,
+    least_curvature,
+    least_dissipation,
+    longest_contribution,
+    range_of_values,
+)
+from wane.describe import LossForm, Objective
+
+ROUNDING = 1e-13
+"""How far above its exact value, relative to itself, a bound may have been rounded."""
+SAME = 1e-9
+"""Relative difference below which two vectors that were computed on two ways are the same."""
+
+
+class Truth(enum.Enum):
+    """What is known of a declared constant: a witness against it, a proof, or neither."""
+
+    REFUTED = "refuted"
+    PROVEN = "proven"
+    OPEN = "open"
+
+
+Predicate = Callable[[Any, Any], Truth]
+
+
+class Start(NamedTuple):
+    """Where a chain starts, and a global minimiser of its potential."""
+
+    centre: Array
+    minimiser: Array
+
+
+def at_most(enclosure: Enclosure, bound: float) -> Truth:
+    """Return what an enclosed supremum says of a bound."""
+    slack = ROUNDING * abs(bound)
+    if enclosure.lower > bound + slack:
+        return Truth.REFUTED
+    return Truth.PROVEN if enclosure.upper <= bound + slack else Truth.OPEN
+
+
+def judge(objective: Objective, family: Family) -> dict[str, Truth]:
+    """Return what is known of every constant that this objective declares of these losses."""
+    return {
+        field.name: PREDICATES[f"objective.{field.name}"](objective, family)
+        for field in fields(objective)
+        if getattr(objective, field.name) != field.default
+    }
+
+
+def _threshold(objective: Objective) -> float | None:
+    return objective.gradient_bound if objective.clipped else None
+
+
+def _known(holds: bool) -> Truth:
+    """A finite computation that is its own proof."""
+    return Truth.PROVEN if holds else Truth.REFUTED
+
+
+def _unrefuted(holds: bool) -> Truth:
+    """Points that agree prove nothing."""
+    return Truth.OPEN if holds else Truth.REFUTED
+
+
+def gradient_bound(objective: Objective, family: Family) -> Truth:
+    """No contribution is longer than declared."""
+    bound = objective.gradient_bound
+    assert bound is not None
+    return at_most(longest_contribution(family, _threshold(objective)), bound)
+
+
+def gradient_difference_bound(objective: Any, family: Family) -> Truth:
+    """No two contributions at one point are further apart than declared."""
+    found = furthest_contributions(family, _threshold(objective))
+    return at_most(found, objective.gradient_difference_bound)
+
+
+def harmless(objective: Objective) -> bool:
+    """Whether clipping turns such a loss into another loss, whose constants may be declared."""
+    m = objective.strong_convexity
+    radial = objective.form is LossForm.RADIAL and m is not None and m >= 0.0
+    return objective.clipped and (
+        objective.form is LossForm.GLM or objective.dimension == 1 or radial
+    )
+
+
+def _readings(objective: Objective) -> list[float | None]:
+    """Before clipping; and the clamped loss in its place, where there is one."""
+    return [None, objective.gradient_bound] if harmless(objective) else [None]
+
+
+def _best(truths: Sequence[Truth]) -> Truth:
+    for truth in (Truth.PROVEN, Truth.OPEN):
+        if truth in truths:
+            return truth
+    return Truth.REFUTED
+
+
+def smoothness(objective: Objective, family: Family) -> Truth:
+    """Gradients are Lipschitz with the declared constant."""
+    M = objective.smoothness
+    assert M is not None
+    return _best([at_most(largest_derivative(family, r), M) for r in _readings(objective)])
+
+
+def strong_convexity(objective: Objective, family: Family) -> Truth:
+    """The losses curve upwards as declared: the same losses that are as smooth as declared."""
+    m, M = objective.strong_convexity, objective.smoothness
+    assert m is not None
+    readings = _readings(objective)
+    if M is not None:
+        smooth = [at_most(largest_derivative(family, r), M) for r in readings]
+        fit = [r for r, truth in zip(readings, smooth, strict=True) if truth is not Truth.REFUTED]
+        readings = fit or readings
+    return _best([at_most(least_curvature(family, r), -m) for r in readings])
+
+
+def _gradients(family: Family) -> list[Array]:
+    """Every loss's gradients at a few hundred points of the window."""
+    low, high = family.window
+    points = low + (high - low) * np.random.default_rng(0).random((400, family.dimension))
+    if family.points is not None:
+        points = np.vstack([points, family.points])
+    return [loss.gradient(points) for loss in family.losses]
+
+
+def _equal(one: Array, two: Array) -> bool:
+    return bool(np.all(np.abs(one - two) <= SAME * (1.0 + np.abs(two))))
+
+
+def clipped(objective: Objective, family: Family) -> Truth:
+    """What the run does to gradients is clipping, or a firmly nonexpansive map into the ball."""
+    run = family.contribution
+    if run is None:
+        return Truth.OPEN
+    gradients = np.vstack(_gradients(family))
+    made = run(gradients)
+    if not objective.clipped:
+        return _unrefuted(_equal(made, gradients))
+    C = objective.gradient_bound
+    assert C is not None
+    if _equal(made, clip(gradients, C)):
+        return Truth.OPEN
+    change, before = made[1:] - made[:-1], gradients[1:] - gradients[:-1]
+    squares = np.sum(change * change, axis=1)
+    firm = squares <= np.sum(change * before, axis=1) * (1.0 + SAME) + SAME * SAME
+    inside = np.linalg.norm(made, axis=1) <= C * (1.0 + ROUNDING)
+    return _unrefuted(bool(np.all(firm) and np.all(inside)))
+
+
+def form(objective: Objective, family: Family) -> Truth:
+    """Gradients of a GLM lie on a line; a radial loss bends its gradient along itself."""
+    if objective.form is LossForm.GENERAL:
+        return Truth.PROVEN
+    if objective.form is LossForm.GLM:
+        ranks = [np.linalg.svd(g, compute_uv=False) for g in _gradients(family)]
+        return _unrefuted(all(len(s) < 2 or s[1] <= SAME * s[0] for s in ranks))
+    low, high = family.window
+    points = low + (high - low) * np.random.default_rng(0).random((400, family.dimension))
+    for loss in family.losses:
+        gradient = loss.gradient(points)
+        bent = np.einsum("kij,kj->ki", loss.hessian(points), gradient)
+        along = np.sum(bent * gradient, axis=1) / np.sum(gradient * gradient, axis=1)
+        if not _equal(bent, along[:, None] * gradient):
+            return Truth.REFUTED
+    return Truth.OPEN
+
+
+def ridge(objective: Objective, family: Family) -> Truth:
+    """What every step adds for no record is the ridge times the iterate."""
+    if family.shared is None:
+        return Truth.OPEN
+    low, high = family.window
+    points = low + (high - low) * np.random.default_rng(0).random((400, family.dimension))
+    return _unrefuted(_equal(family.shared(points), objective.ridge * points))
+
+
+def dimension(objective: Objective, family: Family) -> Truth:
+    """The losses are functions of so many coordinates."""
+    return _known(objective.dimension == family.dimension)
+
+
+def holder_constant(objective: Objective, family: Family) -> Truth:
+    """Gradients are Hoelder continuous as declared, around the domain."""
+    p, H = objective.holder_exponent, objective.holder_constant
+    assert p is not None and H is not None
+    return at_most(holder_quotient(family, p), H)
+
+
+def holder_everywhere(objective: Objective, family: Family) -> Truth:
+    """So they are on the whole space, and convex there if they are declared convex."""
+    if not objective.holder_everywhere:
+        return Truth.PROVEN
+    whole, m = family.everywhere, objective.strong_convexity
+    truths = [holder_constant(objective, whole)]
+    if m is not None and m >= 0.0:
+        truths.append(at_most(least_curvature(whole, None), 0.0))
+    for truth in (Truth.REFUTED, Truth.OPEN):
+        if truth in truths:
+            return truth
+    return Truth.PROVEN
+
+
+def dissipativity(objective: Objective, family: Family) -> Truth:
+    """Far apart the losses curve upwards as declared."""
+    assert objective.dissipativity is not None
+    lam, kappa = objective.dissipativity
+    return at_most(least_dissipation(family, kappa), lam)
+
+
+def records(run: Any, used: Sequence[tuple[int, float]]) -> Truth:
+    """Every data set is summed with the divisor and sampled at the rate that the run names."""
+    size = run.batch_size
+    return _known(all(divisor == size and q == size / run.records for divisor, q in used))
+
+
+def _projected(prox: Callable[[Array, float], Array], d: int) -> tuple[Array, Array]:
+    """Points of many scales, and where the prox with step one sends them."""
+    rng = np.random.default_rng(0)
+    directions = rng.normal(size=(2000, d))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    points = directions * 10.0 ** rng.uniform(-3, 4, size=(2000, 1))
+    points = np.vstack([points, -points, *(s * 1e4 * np.eye(d) for s in (1.0, -1.0))])
+    return points, prox(points, 1.0)
+
+
+def diameter(domain: Any, prox: Callable[[Array, float], Array]) -> Truth:
+    """Points that the prox returns are no further apart than declared."""
+    if math.isinf(domain.diameter):
+        return Truth.PROVEN
+    _, made = _projected(prox, domain.dimension or 2)
+    far = max(float(np.max(np.linalg.norm(made - point, axis=1))) for point in made[::8])
+    return at_most(Enclosure(far), domain.diameter)
+
+
+def prox_lipschitz(domain: Any, prox: Callable[[Array, float], Array]) -> Truth:
+    """The prox with step one stretches no distance by more than the declared convexity allows."""
+    points, made = _projected(prox, domain.dimension or 2)
+    order = np.random.default_rng(1).permutation(len(points))
+    near = points + 1e-3 * points[order] / np.linalg.norm(points[order], axis=1, keepdims=True)
+    moved = np.linalg.norm(prox(near, 1.0) - made, axis=1)
+    stretch = np.max(moved / np.linalg.norm(near - points, axis=1))
+    allowed = 1.0 / (1.0 + float(domain.strong_convexity))
+    return _unrefuted(bool(stretch <= allowed * (1.0 + SAME) + SAME))
+
+
+def log_sobolev(fact: Any, covariances: Sequence[Array]) -> Truth:
+    """Gaussian laws with these covariances satisfy the inequality; other laws are not judged."""
+    widest = max(float(np.linalg.eigvalsh(covariance)[-1]) for covariance in covariances)
+    return _known(fact.value * widest <= 1.0 + ROUNDING)
+
+
+def _of_losses(name: str, measured: Callable[[Family], Enclosure], sign: float = 1.0) -> Predicate:
+    def holds(description: Any, family: Family) -> Truth:
+        return at_most(measured(family.everywhere), sign * getattr(description, name))
+
+    return holds
+
+
+def distance(start: Any, where: Start) -> Truth:
+    """The centre is as near to the minimiser as declared."""
+    return at_most(
+        Enclosure(*[float(np.linalg.norm(where.centre - where.minimiser))] * 2), start.distance
+    )
+
+
+def shared_curvature(losses: Any, parts: tuple[Family, Family]) -> Truth:
+    """The whole losses and their remainders differ by a parabola of the declared curvature."""
+    low, high = parts[0].window
+    points = low + (high - low) * np.random.default_rng(0).random((400, parts[0].dimension))
+    return _unrefuted(
+        all(
+            _equal(whole.gradient(points), losses.shared_curvature * points + rest.gradient(points))
+            for whole, rest in zip(parts[0].losses, parts[1].losses, strict=True)
+        )
+    )
+
+
+def sensitivity(statistic: Any, values: Sequence[tuple[Array, Array]]) -> Truth:
+    """Statistics of adjacent data sets are as near as declared."""
+    far = max(float(np.linalg.norm(np.subtract(one, two))) for one, two in values)
+    return at_most(Enclosure(far), statistic.sensitivity)
+
+
+def _lipschitz_between(name: str) -> Predicate:
+    def holds(mechanism: Any, function: Callable[[Array], Array]) -> Truth:
+        nodes = np.linspace(mechanism.low, mechanism.high, 200_001)
+        quotients = np.abs(np.diff(function(nodes))) / np.diff(nodes)
+        return at_most(Enclosure(float(np.max(quotients)) * (1.0 - SAME)), getattr(mechanism, name))
+
+    return holds
+
+
+PREDICATES: Mapping[str, Predicate] = MappingProxyType(
+    {
+        "objective.gradient_bound": gradient_bound,
+        "objective.gradient_difference_bound": gradient_difference_bound,
+        "objective.smoothness": smoothness,
+        "objective.strong_convexity": strong_convexity,
+        "objective.clipped": clipped,
+        "objective.form": form,
+        "objective.ridge": ridge,
+        "objective.dimension": dimension,
+        "objective.holder_exponent": holder_constant,
+        "objective.holder_constant": holder_constant,
+        "objective.holder_everywhere": holder_everywhere,
+        "objective.dissipativity": dissipativity,
+        "run.records": records,
+        "domain.diameter": diameter,
+        "domain.strong_convexity": prox_lipschitz,
+        "fact.log_sobolev": log_sobolev,
+        "fact.average_smoothness": _of_losses("value", lambda f: largest_derivative(f, None)),
+        "target.strong_convexity": _of_losses(
+            "strong_convexity", lambda f: least_curvature(f, None), -1.0
+        ),
+        "target.smoothness": _of_losses("smoothness", lambda f: largest_derivative(f, None)),
+        "target.laplacian_lipschitz": _of_losses("laplacian_lipschitz", laplacian_quotient),
+        "target.gradient_bound": _of_losses(
+            "gradient_bound", lambda f: longest_contribution(f, None)
+        ),
+        "start.distance": distance,
+        "losses.shared_curvature": shared_curvature,
+        "losses.laplacian_lipschitz": _of_losses("laplacian_lipschitz", laplacian_quotient),
+        "losses.height_at_start": _of_losses("height_at_start", height_at_origin),
+        "losses.range_of_loss": _of_losses("range_of_loss", range_of_values),
+        "statistic.sensitivity": sensitivity,
+        "diffusion.drift_lipschitz": _lipschitz_between("drift_lipschitz"),
+        "diffusion.spread_lipschitz": _lipschitz_between("spread_lipschitz"),
+    }
+)
+"""The predicate of every constant in `wane.describe.constants.CONSTANTS`, by its full name."""

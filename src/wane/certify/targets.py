@@ -1,0 +1,198 @@
+"""What a calibrated run must meet: one of four ways to say how private."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from wane.certify.certificate import Certificate
+from wane.describe import check
+from wane.errors import InvalidDescription
+from wane.guarantees import GaussianDP
+from wane.numerics.display import round_up_to
+
+
+class PrivacyGoal(ABC):
+    """A promise that a certificate keeps or does not keep."""
+
+    @abstractmethod
+    def met_by(self, certificate: Certificate) -> bool:
+        """Whether the certificate keeps the promise."""
+
+    @abstractmethod
+    def level_of(self, certificate: Certificate) -> float:
+        """What the certificate says in the goal's own measure, infinite if nothing."""
+
+    @abstractmethod
+    def mu_of(self, level: float) -> float:
+        """The mu of a Gaussian guarantee with this level: it only steers a search."""
+
+    @property
+    @abstractmethod
+    def level(self) -> float:
+        """What is promised, in the goal's own measure."""
+
+
+@dataclass(frozen=True)
+class ApproximateGoal(PrivacyGoal):
+    """At most `epsilon` at `delta`."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        check.real("epsilon", self.epsilon, least=0.0)
+        cure = "Gaussian noise gives no pure guarantee"
+        check.real("delta", self.delta, above=0.0, most=1.0, cure=cure)
+
+    @property
+    def level(self) -> float:
+        """Epsilon."""
+        return float(self.epsilon)
+
+    def met_by(self, certificate: Certificate) -> bool:
+        """Whether epsilon at delta is small enough."""
+        return self.level_of(certificate) <= self.epsilon
+
+    def level_of(self, certificate: Certificate) -> float:
+        """Epsilon at delta."""
+        return certificate.epsilon(self.delta)
+
+    def mu_of(self, level: float) -> float:
+        """The mu with this epsilon at delta."""
+        if math.isinf(level):
+            return math.inf
+        return GaussianDP.from_target(epsilon=level, delta=self.delta).mu
+
+    def __str__(self) -> str:
+        return f"epsilon={round_up_to(self.epsilon)} at delta={round_up_to(self.delta)}"
+
+
+@dataclass(frozen=True)
+class RenyiGoal(PrivacyGoal):
+    """A Renyi divergence of this order of at most `divergence`."""
+
+    order: float
+    divergence: float
+
+    def __post_init__(self) -> None:
+        check.real("order", self.order, above=1.0)
+        check.real("divergence", self.divergence, above=0.0, cure="zero would need infinite noise")
+
+    @property
+    def level(self) -> float:
+        """The divergence."""
+        return float(self.divergence)
+
+    def met_by(self, certificate: Certificate) -> bool:
+        """Whether the divergence of this order is small enough."""
+        return self.level_of(certificate) <= self.divergence
+
+    def level_of(self, certificate: Certificate) -> float:
+        """The divergence of this order."""
+        return certificate.renyi(self.order)
+
+    def mu_of(self, level: float) -> float:
+        """The mu with this divergence."""
+        return math.sqrt(2.0 * level / self.order)
+
+    def __str__(self) -> str:
+        return f"a Renyi divergence of {self.divergence:g} at order {self.order:g}"
+
+
+@dataclass(frozen=True)
+class ConcentratedGoal(PrivacyGoal):
+    """Zero-concentrated privacy with this rho."""
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        check.real("zcdp", self.rho, above=0.0, cure="zero would need infinite noise")
+
+    @property
+    def level(self) -> float:
+        """The parameter rho."""
+        return float(self.rho)
+
+    def met_by(self, certificate: Certificate) -> bool:
+        """Whether rho is small enough."""
+        return self.level_of(certificate) <= self.rho
+
+    def level_of(self, certificate: Certificate) -> float:
+        """The least rho, infinite where no theorem gives one."""
+        found = certificate.zcdp
+        return math.inf if found is None else found
+
+    def mu_of(self, level: float) -> float:
+        """The mu with this rho."""
+        return math.sqrt(2.0 * level)
+
+    def __str__(self) -> str:
+        return f"zero-concentrated privacy with rho={self.rho:g}"
+
+
+@dataclass(frozen=True)
+class GaussianGoal(PrivacyGoal):
+    """Gaussian privacy with this mu."""
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        check.real("mu", self.mu, above=0.0, cure="zero would need infinite noise")
+
+    @property
+    def level(self) -> float:
+        """The parameter mu."""
+        return float(self.mu)
+
+    def met_by(self, certificate: Certificate) -> bool:
+        """Whether mu is small enough."""
+        return self.level_of(certificate) <= self.mu
+
+    def level_of(self, certificate: Certificate) -> float:
+        """The least mu, infinite where no theorem gives one."""
+        found = certificate.least_mu
+        return math.inf if found is None else found
+
+    def mu_of(self, level: float) -> float:
+        """The level is mu."""
+        return level
+
+    def __str__(self) -> str:
+        return f"Gaussian privacy with mu={round_up_to(self.mu)}"
+
+
+def goal_of(
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    renyi: tuple[float, float] | None = None,
+    zcdp: float | None = None,
+    mu: float | None = None,
+) -> PrivacyGoal:
+    """Return the one goal that these arguments name; refuse none and several."""
+    given = [
+        name
+        for name, value in (("epsilon", epsilon), ("renyi", renyi), ("zcdp", zcdp), ("mu", mu))
+        if value is not None
+    ]
+    if len(given) != 1 or (delta is None) == (epsilon is not None):
+        got = ", ".join(given + (["delta"] if delta is not None else [])) or "nothing"
+        raise InvalidDescription(
+            "the target must be one of epsilon and delta, renyi=(order, divergence), zcdp or mu, "
+            f"got {got}."
+        )
+    if epsilon is not None:
+        assert delta is not None
+        return ApproximateGoal(epsilon, delta)
+    if renyi is not None:
+        if not isinstance(renyi, tuple | list) or len(renyi) != 2:
+            raise InvalidDescription(
+                f"renyi must be a pair (order, divergence), got {renyi!r:.60}."
+            )
+        return RenyiGoal(*renyi)
+    if zcdp is not None:
+        return ConcentratedGoal(zcdp)
+    assert mu is not None
+    return GaussianGoal(mu)

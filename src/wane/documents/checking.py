@@ -1,0 +1,90 @@
+"""Everything that can be checked of a document, and of the folder it was released in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from wane.describe.files import read_table, sha256_of
+from wane.documents.reading import Reading, read_again
+from wane.errors import InvalidDescription
+from wane.report import html_page
+from wane.verify import Verification, verify
+
+MOST_BYTES = 64 * 2**20
+DOCUMENT = "certificate.json"
+PAGE = "certificate.html"
+DESCRIPTION = "description.json"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What became of a document.
+
+    Attributes:
+        numbers: every upper bound, held against an independent computation.
+        reading: all other fields, held against what wane writes.
+        files: where the files of the folder are not those that the document names.
+        compared: the files that are.
+    """
+
+    numbers: Verification
+    reading: Reading
+    files: tuple[str, ...] = ()
+    compared: tuple[str, ...] = ()
+
+    @property
+    def void(self) -> bool:
+        """Whether the document claims nothing."""
+        return self.numbers.void
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """Every disagreement, of whatever kind."""
+        found = (*self.numbers.contradictions, *self.reading.contradictions, *self.files)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def verified(self) -> bool:
+        """Something is claimed, all of it is proven, and nothing contradicts anything."""
+        return self.numbers.verified and not self.contradictions
+
+
+def check_document(document: object) -> Checked:
+    """Return what can be proven of a certificate document, what contradicts it, what it states."""
+    if not isinstance(document, Mapping):
+        raise InvalidDescription("the file must hold one JSON object, a certificate document.")
+    return Checked(verify(document), read_again(document))
+
+
+def check_folder(folder: Path) -> Checked:
+    """Check the document of a release, and that the files beside it are those it names."""
+    document = read_table(folder / DOCUMENT, most_bytes=MOST_BYTES)
+    found = check_document(document)
+    named = document.get("files")
+    if named is None:
+        return found
+    reading = found.reading
+    checked_now = tuple(row for row in reading.stated if row.where != "files")
+    wrong = tuple(_wrong_files(folder, document, named))
+    return Checked(found.numbers, replace(reading, stated=checked_now), wrong, tuple(named))
+
+
+def _wrong_files(folder: Path, document: dict[str, Any], named: Mapping[str, str]) -> Iterator[str]:
+    """Where a folder is not the one that its document speaks of."""
+    present = {entry.name for entry in folder.iterdir()}
+    for name in sorted(present - {*named, DOCUMENT, PAGE}):
+        yield f"{name!a} is not named by the document"
+    for name, expected in named.items():
+        if name not in present:
+            yield f"{name!a} is missing"
+        elif sha256_of(folder / name) != expected:
+            yield f"{name!a} is not the file that was released with the document"
+    if PAGE in present and (folder / PAGE).read_bytes() != html_page(document).encode():
+        yield f"{PAGE} is not the page of the document"
+    if DESCRIPTION in present & set(named):
+        described = read_table(folder / DESCRIPTION, most_bytes=MOST_BYTES)
+        if described != document["description"]:
+            yield f"{DESCRIPTION} is not the description in the document"

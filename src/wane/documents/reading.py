@@ -1,0 +1,139 @@
+"""What a document says beside its numbers, held against what wane writes of the same description.
+
+A field that follows from the description must be what follows.  What only the holder of the data
+can know, such as how the settings were chosen, is listed as stated and not checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wane._version import __version__
+from wane.documents.comparing import LOWER, Difference, Kind, differences
+from wane.documents.rewriting import rewritten
+from wane.errors import InvalidDescription, WaneError
+from wane.verify.claims import outdated
+
+ADDED = ("title", "rows_per_person", "released_as", "rounding", "earlier_releases", "files")
+"""Fields that documents of wane 0.1 do not have."""
+HOLDERS = (
+    "description",
+    "facts",
+    "void_because",
+    "noise.source",
+    "released_as",
+    "tuning",
+    "rounding",
+    "earlier_releases",
+    "context",
+    "files",
+    "sampler",
+    "bases.declared",
+    "versions",
+)
+"""Fields that only the holder of the data, or who ran the program, can know to be true."""
+NEVER_WORDS = (
+    "status",
+    "theorem",
+    "adjacency",
+    "adjacency_meaning",
+    "release",
+    "unit",
+    "secret",
+)
+"""Fields whose words are the same in every version of wane."""
+HASHES = ("document_sha256", "configuration_sha256")
+WORDY = ("verdicts", "symbols", "constants", "statement", "bases")
+"""Parts of a document that other versions put in other words, or more or fewer of them."""
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A field that is believed, not checked."""
+
+    where: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What became of the fields that are no upper bounds.
+
+    Attributes:
+        contradictions: fields that differ from what follows from the description.
+        stated: fields that only the holder of the data can know; nobody checked them.
+        worded: fields that another version of wane put in other words, which nobody checked.
+        lacks: fields that the document does not have because an older version wrote it.
+    """
+
+    contradictions: tuple[str, ...]
+    stated: tuple[Stated, ...]
+    worded: tuple[Stated, ...] = ()
+    lacks: tuple[str, ...] = ()
+
+
+def read_again(document: Mapping[str, Any]) -> Reading:
+    """Write a document again from its description, and compare every field but its seal."""
+    try:
+        lacks = () if any(name in document for name in ADDED) else ADDED
+        if outdated(document):  # the verifier says why
+            return Reading((), tuple(Stated(name, document[name]) for name in document), (), lacks)
+        expected = rewritten(document)
+        other = bool(lacks) or document["versions"].get("wane") != __version__
+        stated = [*_stated(document), *_sides(document)]
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+        if isinstance(error, WaneError):
+            raise
+        raise InvalidDescription(
+            f"the file must be a whole certificate document, got none or a part: {error!a:.80}."
+        ) from None
+    unheld = [d for d in differences(document, expected) if not _held(d, document, lacks)]
+    words = [d for d in unheld if other and _is_wording(d)]
+    contradictions = tuple(str(d) for d in unheld if d not in words)
+    told = tuple(Stated(d.where, d.found) for d in words)
+    return Reading(contradictions, tuple(stated), told, lacks)
+
+
+def _held(difference: Difference, document: Mapping[str, Any], lacks: tuple[str, ...]) -> bool:
+    """Whether a difference is no contradiction: another machine's, or a field too new."""
+    where = difference.where
+    if where.startswith("versions.") and difference.kind is Kind.WORDS:
+        return True
+    if difference.kind is Kind.MISSING and where in lacks:
+        return True
+    taken_back = any(row.get("guarantee", 0) is None for row in document["releases"])
+    return where == HASHES[0] or (where == HASHES[1] and taken_back)
+
+
+def _is_wording(difference: Difference) -> bool:
+    """Whether another version of wane may have written the same thing so."""
+    where, kind = difference.where, difference.kind
+    if kind is Kind.LARGER or where == LOWER:  # the verifier sees to it that it is below epsilon
+        return True
+    if kind is Kind.WORDS:
+        return where.partition(".")[0] not in NEVER_WORDS and where not in HASHES
+    parts = where.partition(".")[0] in WORDY
+    known = kind is Kind.MISSING or (kind is Kind.UNKNOWN and where.count(".") > 1)
+    return parts and (known or where.endswith((".holds", ".remedy")))
+
+
+def _stated(document: Mapping[str, Any]) -> Iterator[Stated]:
+    for where in HOLDERS:
+        value: Any = document
+        for name in where.split("."):
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if value not in (None, {}, [], ""):
+            yield Stated(where, value)
+    origins = dict.fromkeys(str(row["origin"]) for row in document["constants"])
+    yield Stated("constants.*.origin", list(origins))
+
+
+def _sides(document: Mapping[str, Any]) -> Iterator[Stated]:
+    """Other releases: what a run was, and what one that is no run costs, is the holder's word."""
+    for place, row in enumerate(document["releases"]):
+        if "guarantee" in row:
+            yield Stated(f"releases.{place}", dict(row))
+        elif "description" in row:
+            yield Stated(f"releases.{place}.description", row["description"])

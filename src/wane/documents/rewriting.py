@@ -1,0 +1,119 @@
+"""The certificate and the circumstances that a document speaks of, as objects again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from wane.certify import Certificate, JointCertificate, SideRelease, certify
+from wane.describe import Adjacency, Fact, check
+from wane.describe.fields import run_from_fields
+from wane.errors import InvalidDescription
+from wane.guarantees import GaussianDP, Guarantee, WithFailure
+from wane.report import Account, EarlierReleases, ExactNoise, NoiseSource, certificate_document
+from wane.sampling.described import certify_described, sampler_from_fields
+from wane.verify.claims import described_run, is_void, rows_per_person
+
+AnyCertificate = Certificate | JointCertificate
+
+
+def rewritten(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the document that wane writes of this description, in these circumstances.
+
+    What only the holder of the data can know is taken from the document as it stands.
+    """
+    delta = check.real("delta", document["delta"], least=0.0, most=1.0)
+    account = account_of(document)
+    return certificate_document(certificate_of(document), delta=delta, account=account)
+
+
+def certificate_of(document: Mapping[str, Any]) -> AnyCertificate:
+    """Return the certificate of what a document describes, computed again."""
+    rows, releases = rows_per_person(document), document["releases"]
+    run = described_run(document)
+    if document.get("sampler") is not None:
+        if len(releases) != 1:
+            raise InvalidDescription("a document of samples must describe one release.")
+        sampler = sampler_from_fields(document["sampler"])
+        return certify_described(run, sampler).for_persons(rows)
+    if len(releases) == 1 and "guarantee" not in releases[0]:
+        return certify(run, facts=facts_of(document)).for_persons(rows)
+    return JointCertificate(tuple(_part(row, document, rows) for row in releases))
+
+
+def _part(row: Mapping[str, Any], document: Mapping[str, Any], rows: int) -> Any:
+    """One of several releases: a run, or what the document states of another release."""
+    if "guarantee" not in row:
+        described = row.get("description", document["description"])
+        run = run_from_fields(described)
+        return certify(run, facts=facts_of(document)).for_persons(rows)
+    adjacency = check.member("adjacency", document["adjacency"], Adjacency)
+    guarantee = _stated(row["guarantee"], is_void(document))
+    return SideRelease(str(row["what"]), guarantee, str(row["source"]), adjacency, rows)
+
+
+def facts_of(document: Mapping[str, Any]) -> list[Fact]:
+    """Return the facts that a document states of its runs; each is believed of its own only."""
+    return [Fact.from_fields(row) for row in document.get("facts", ())]
+
+
+def _stated(level: Mapping[str, Any] | None, void: bool) -> Guarantee:
+    if level is None:
+        if void:  # taken back, so that any will do
+            return GaussianDP(0.0)
+        raise InvalidDescription("a release that is no run must state its Gaussian level.")
+    mu = check.real("guarantee.mu", level["mu"], least=0.0)
+    failure = check.real("guarantee.failure", level["failure"], least=0.0, most=1.0)
+    return WithFailure(GaussianDP(mu), failure) if failure else GaussianDP(mu)
+
+
+def account_of(document: Mapping[str, Any]) -> Account:
+    """Return the circumstances as the document states them; those it lacks are unknown."""
+    exact = document.get("rounding", {}).get("exact_noise")
+    sampler = document.get("sampler")
+    return Account(
+        noise=check.member("noise.source", document["noise"]["source"], NoiseSource),
+        released=document.get("released_as", ""),
+        origin=_origin(document["constants"]),
+        declared=document["bases"]["declared"],
+        tuning=document["tuning"],
+        voids=tuple(document["void_because"]),
+        context=tuple(document["context"].items()),
+        grid=check.real("rounding.grid", document.get("rounding", {}).get("grid", 0.0), least=0.0),
+        exact=None if exact is None else _exact(exact),
+        sampler=None if sampler is None else sampler_from_fields(sampler),
+        earlier=_earlier(document.get("earlier_releases", {})),
+        files=tuple(document.get("files", {}).items()),
+    )
+
+
+def _origin(constants: list[Mapping[str, Any]]) -> str:
+    """Where the constants of the losses come from: it is stated once and written many times."""
+    for row in constants:
+        if row["name"] == "objective.form":
+            return str(row["origin"])
+    raise InvalidDescription("constants must hold objective.form, got none.")
+
+
+def _exact(given: Mapping[str, Any]) -> ExactNoise:
+    epsilon = given["epsilon"]
+    return ExactNoise(
+        check.real("rounding.exact_noise.std", given["std"], above=0.0),
+        check.real("rounding.exact_noise.delta", given["delta"], least=0.0, most=1.0),
+        None if epsilon is None else str(epsilon),
+    )
+
+
+def _earlier(given: Mapping[str, Any]) -> EarlierReleases | None:
+    if given.get("source") != "ledger":
+        return None
+    finite = given["epsilon"] != "infinity"
+    return EarlierReleases(
+        dataset=str(given["dataset"]),
+        releases=check.whole("earlier_releases.releases", given["releases"], least=1),
+        epsilon=check.real("earlier_releases.epsilon", given["epsilon"], least=0.0)
+        if finite
+        else float("inf"),
+        delta=check.real("earlier_releases.delta", given["delta"], least=0.0, most=1.0),
+        head=str(given["head"]),
+    )

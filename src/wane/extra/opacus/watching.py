@@ -1,0 +1,397 @@
+"""Watching a training run: is each step the noisy descent that would be certified?
+
+At every step the accountant compares what the optimizer holds with what it should hold: the sum of
+clipped gradients with that of a known loss on the rows and labels that the loader handed out, the
+weights with those that the last step left, and the weights after the step with those of plain SGD.
+Whatever differs becomes an obstacle: one line that says what.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from opacus.optimizers import DPOptimizer, DPOptimizerFastGradientClipping
+from opacus.optimizers.adaclipoptimizer import AdaClipDPOptimizer
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from wane.describe.domains import Domain
+from wane.extra.opacus.evidence import ONE_BACKWARD, Evidence, Path, Rows, Witness
+from wane.extra.opacus.heads import BoundedFeatures, Kind, Loss, leaves, project
+from wane.extra.opacus.loaders import Handed, Order, Sampling
+
+PLAIN = ("momentum", "dampening", "nesterov", "maximize")
+"""Settings of SGD that must be off."""
+NOT_PLAIN = "the weights after a step are not those of plain SGD"
+NOT_STILL = "a frozen parameter or a buffer changed during training"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a step's description needs; all groups of parameters share it."""
+
+    step_size: float
+    weight_decay: float
+    clip: float
+    noise_multiplier: float
+    divisor: float
+
+
+@dataclass(frozen=True)
+class Head:
+    """The trained layer, and what bounds its features."""
+
+    layer: nn.Linear
+    bounds: tuple[BoundedFeatures, ...]
+
+    @cached_property
+    def trains_bias(self) -> bool:
+        """A bias that is frozen shifts the margin by a constant, which changes nothing."""
+        return self.layer.bias is not None and bool(self.layer.bias.requires_grad)
+
+    @property
+    def trained(self) -> list[Any]:
+        """The layer's trained parameters."""
+        return [p for p in self.layer.parameters() if p.requires_grad]
+
+
+def head_of(module: nn.Module, trained: set[int]) -> Head | None:
+    """Return the one linear layer that holds all trained parameters; None if there is none."""
+    for layer in module.modules():
+        if type(layer) is not nn.Linear or id(layer.weight) not in trained:
+            continue
+        if {id(p) for p in layer.parameters() if p.requires_grad} == trained:
+            bounds = [m for m in module.modules() if type(m) is BoundedFeatures]
+            return Head(layer, tuple(bounds))
+    return None
+
+
+class Watch:
+    """What was seen of one engine's training; `obstacles` says what speaks against the theorems."""
+
+    def __init__(self, module: Any, optimizer: Any, loader: Any, sampling: Sampling) -> None:
+        self.module, self.optimizer, self.sampling = module, optimizer, sampling
+        self.domain: Domain | None = None
+        self.handed = Handed(loader)
+        self.obstacles: list[str] = []
+        self.steps: list[Settings] = []
+        self.norm: float | None = None
+        self.unproven = False
+        self.released = False
+        self.passes = 1
+        self._passes: list[Rows] = []
+        self._calls = self._rows = 0
+        self._bounded: tuple[Any, int, float] | None = None
+        self._drawn = 0
+        self._left: Any = None
+        self._gradient: Any = None
+        self._path = Path()
+        self._ghost = isinstance(optimizer, DPOptimizerFastGradientClipping)
+        self._backward = 2 if self._ghost else 1  # the second one of ghost clipping is scaled
+        self._parameters = list(optimizer.params)
+        self._trained = [id(p) for p in self._parameters]
+        self.head = head_of(module, set(self._trained))
+        averaged = optimizer.loss_reduction == "mean"
+        self.witness = Witness(self.head.layer.out_features, averaged) if self.head else None
+        self._mixing = [m for m in module.modules() if isinstance(m, _BatchNorm)]
+        self._fixed = self._fixed_now()
+        self._fingerprint: bytes | None = None
+        self._versions: list[tuple[int, int]] = []
+        self._hook()
+
+    # what Opacus calls
+
+    def before_step(self, optimizer: Any) -> bool:
+        """Look at everything before the weights move; True if the batch is the loader's own."""
+        if self.released:
+            self.note("a step was taken after the release")
+        if optimizer is not self.optimizer or [id(p) for p in optimizer.params] != self._trained:
+            self.note("the trained parameters or the optimizer changed during training")
+            return False
+        if any(layer.training for layer in self._mixing):
+            self.unproven = True
+            self.note("a BatchNorm layer in training mode mixes the records of a batch")
+        ours = self._check_batch()
+        settings = self._settings()
+        if settings is not None:
+            self._check_settings(settings)
+            self.steps.append(settings)
+            if not self.obstacles:
+                self._check_still()
+                self._check_weights()
+            if not self.obstacles or self._ghost:
+                self._check_sum(settings)
+            if not self.obstacles:
+                self._gradient = _flat([p.grad for p in self._parameters])
+        self._passes.clear()
+        self.handed.batches.clear()
+        self._calls = self._rows = 0
+        return ours
+
+    def note(self, reason: str) -> None:
+        """Keep a reason once."""
+        if reason not in self.obstacles:
+            self.obstacles.append(reason)
+
+    def _note_if(self, reason: str | None) -> None:
+        if reason is not None:
+            self.note(reason)
+
+    @property
+    def loss(self) -> Loss | None:
+        """The loss that was recognised."""
+        return None if self.witness is None else self.witness.loss
+
+    def final(self) -> tuple[str, ...]:
+        """Return all obstacles, those included that only show at the end."""
+        if not self.obstacles and self.steps:
+            assert self.witness is not None
+            self._note_if(self.witness.settle(self.steps[-1].clip))
+            if not self._path.settle():
+                self.note(NOT_PLAIN)
+        found = list(self.obstacles)
+        if found or not self.steps:
+            return tuple(found)
+        if not self.released and not _holds(self._parameters, self._left):
+            found.append("the weights are not those that the last step left")
+        if _fingerprint(self._fixed_now()) != self._fingerprint:
+            found.append(NOT_STILL)
+        if self.loss is None:
+            found.append("the batches so far do not tell which loss it is")
+        return tuple(found)
+
+    # hooks
+
+    def _hook(self) -> None:
+        self.optimizer.original_optimizer.register_step_post_hook(self._after_step)
+        self.module.register_forward_pre_hook(self._count_rows)
+        if self.head is None:
+            self.note("what is trained is not the weight of one nn.Linear")
+            return
+        self.head.layer.register_forward_pre_hook(self._before_pass)
+        self.head.layer.register_forward_hook(self._after_pass)
+        for bound in self.head.bounds:
+            bound.register_forward_hook(self._bound)
+        if not self.head.bounds:
+            self.note("the features are not bounded; put BoundedFeatures(norm) before the layer")
+
+    def _count_rows(self, module: Any, inputs: Any) -> None:
+        first = next(leaves(inputs), None)
+        if module.training and torch.is_grad_enabled() and first is not None and first.ndim:
+            self._calls += 1
+            self._rows += len(first)
+
+    def _bound(self, module: Any, inputs: Any, output: Any) -> None:
+        self._bounded = (output, output._version, module.norm)
+
+    def _before_pass(self, layer: Any, inputs: Any) -> None:
+        if not (layer.training and torch.is_grad_enabled()):
+            return
+        rows, known = inputs[0], self._bounded
+        if known is None or rows is not known[0] or rows._version != known[1]:
+            self.note("the layer's input is not what BoundedFeatures has just made")
+        elif rows.ndim != 2 or rows.requires_grad:
+            self.note("the features are not one row for each record, made by frozen layers")
+        elif self.norm is not None and self.norm != known[2]:
+            self.note("the norm of the features changed during training")
+        else:
+            self.norm = known[2]
+
+    def _after_pass(self, layer: Any, inputs: Any, output: Any) -> None:
+        wanted = self._ghost or not self.obstacles
+        if layer.training and torch.is_grad_enabled() and wanted:
+            rows = Rows(inputs[0].detach(), output.detach())
+            output.register_hook(lambda sent: rows.gradients.append(sent.detach().clone()))
+            self._passes.append(rows)
+
+    def _after_step(self, *ignored: Any) -> None:
+        if self.obstacles:
+            return
+        if self._gradient is None:
+            self.note("the inner optimizer took a step of its own, without noise of its own")
+            return
+        settings, gradient = self.steps[-1], self._gradient
+        self._gradient = None
+        now = _flat(self._parameters)
+        plain = self._path.add(gradient, settings.step_size, settings.weight_decay, now)
+        if self.domain is not None:
+            plain = plain and self._path.settle()
+            stretched = settings.step_size * self.sampling.size / settings.divisor
+            project(self._parameters, self.domain, stretched)
+            now = _flat(self._parameters)
+            self._path.restart(now)
+        if not plain:
+            self.note(NOT_PLAIN)
+        self._left = now
+
+    def watch_losses(self, criterion: Any) -> None:
+        """See that the criterion of ghost clipping gives one number for each record.
+
+        Opacus multiplies them by the clipping factors: a column of losses becomes a square of
+        products, in which nothing is clipped.
+        """
+        kind = type(criterion)
+
+        def call(this: Any, *args: Any, **options: Any) -> Any:
+            made = kind.__call__(this, *args, **options)
+            if made.loss_per_sample.ndim != 1:
+                self._note_unclipped()
+            return made
+
+        criterion.__class__ = type(kind.__name__, (kind,), {"__call__": call})
+
+    def _note_unclipped(self) -> None:
+        self.unproven = True
+        self.note("ghost clipping did not clip: a loss must have one number for each record")
+
+    # checks
+
+    def _fixed_now(self) -> list[Any]:
+        trained = set(self._trained)
+        still = [p for p in self.module.parameters() if id(p) not in trained]
+        return [*still, *self.module.buffers()]
+
+    def _check_batch(self) -> bool:
+        """Each step must use the batch that was drawn last, whole, once."""
+        handed = self.handed
+        fresh, self._drawn = handed.drawn == self._drawn + 1, handed.drawn
+        sample = getattr(self.optimizer.params[0], "grad_sample", None)
+        parts = sample if isinstance(sample, list) else [] if sample is None else [sample]
+        passed = sum(len(rows.features) for rows in self._passes)
+        rows = max(self._rows, passed, sum(len(part) for part in parts))
+        self.passes = max(self._calls, len(self._passes), len(parts), 1)
+        if not fresh or rows != handed.last_size:
+            self.note(
+                "a step did not use the loader's batch, whole and once: another loader, a batch "
+                "used twice or left out, or accumulated gradients"
+            )
+            return False
+        expected = len(self.steps) % self.sampling.per_epoch
+        if self.sampling.order is Order.FIXED and handed.last_place != expected:
+            self.note("an epoch of the fixed order was broken off, and the next began anew")
+        return True
+
+    def _settings(self) -> Settings | None:
+        optimizer = self.optimizer
+        if type(optimizer) not in (DPOptimizer, DPOptimizerFastGradientClipping):
+            self.note(f"clipping and noise are those of {type(optimizer).__name__}")
+            if isinstance(optimizer, AdaClipDPOptimizer):
+                self.unproven = True
+                self.note(
+                    "adaptive clipping divides a noisy count by the exact size of the batch, for "
+                    "which nothing is proved"
+                )
+            return None
+        inner = optimizer.original_optimizer
+        if type(inner) is not torch.optim.SGD:
+            self.note(f"the optimizer is {type(inner).__name__}, not plain SGD")
+            return None
+        groups = [g for g in optimizer.param_groups if any(p.requires_grad for p in g["params"])]
+        for name in PLAIN:
+            values = [_plain(g.get(name)) for g in groups]
+            if any(values):
+                self.note(f"SGD runs with {name}={next(v for v in values if v)!r}")
+        alike = {(_plain(g["lr"]), _plain(g["weight_decay"])) for g in groups}
+        if len(alike) != 1:
+            self.note("groups of parameters have learning rates or weight decays of their own")
+            return None
+        ((rate, decay),) = alike
+        divisor = optimizer.expected_batch_size if optimizer.loss_reduction == "mean" else 1
+        numbers = rate, decay, optimizer.max_grad_norm, optimizer.noise_multiplier, divisor
+        return Settings(*(float(_plain(number)) for number in numbers))
+
+    def _check_settings(self, now: Settings) -> None:
+        if not self.steps:
+            return
+        before = self.steps[-1]
+        for name in ("weight_decay", "clip", "noise_multiplier", "divisor"):
+            if getattr(before, name) != getattr(now, name):
+                words = name.replace("_", " ")
+                self.note(
+                    f"the {words} changed during training: what decided so may have seen records"
+                )
+        if before.step_size != now.step_size and not self._has_scheduler():
+            self.note(
+                "the learning rate changed during training, but not by a scheduler of PyTorch that "
+                "never sees a metric: what decided so may have seen records"
+            )
+
+    def _has_scheduler(self) -> bool:
+        """Schedulers mark the step they count, but not ReduceLROnPlateau, which sees a metric."""
+        both = (self.optimizer, self.optimizer.original_optimizer)
+        return any(hasattr(o.step, "_wrapped_by_lr_sched") for o in both)
+
+    def _check_still(self) -> None:
+        versions = [(tensor.data_ptr(), tensor._version) for tensor in self._fixed]
+        if self._fingerprint is None:
+            self._fingerprint = _fingerprint(self._fixed)
+        elif versions != self._versions:
+            self.note(NOT_STILL)
+        self._versions = versions
+
+    def _check_weights(self) -> None:
+        if self._left is None:
+            self._path.begin(_flat(self._parameters))
+        elif not _holds(self._parameters, self._left):
+            self.note("the weights were changed between steps")
+
+    def _check_sum(self, settings: Settings) -> None:
+        if self.head is None:
+            return
+        batches = self.handed.batches
+        if len(batches) != len(self._passes):
+            self.note("there was not exactly one pass for each batch that the loader handed out")
+            return
+        if any(leaf._version != version for batch in batches for leaf, version in batch):
+            self.note("a batch was changed in place after the loader handed it out")
+            return
+        assert self.witness is not None
+        weight, bias = self.head.layer.weight, self.head.layer.bias
+        if any(len(rows.gradients) != self._backward for rows in self._passes):
+            self.note(ONE_BACKWARD)
+            return
+        labels = tuple(tuple(leaf for leaf, _ in batch) for batch in batches)
+        offset = bias.summed_grad if self.head.trains_bias else None
+        step = Evidence(tuple(self._passes), labels, weight.summed_grad, offset)
+        if self._ghost and not self.witness.clips(step, settings.clip):
+            self._note_unclipped()
+        elif not self.obstacles:
+            self._note_if(self.witness.see(step, settings.clip))
+
+    def kind(self, clip: float) -> Kind:
+        """What the constants of the loss depend on."""
+        assert self.head is not None and self.norm is not None and self.witness is not None
+        norm = self.norm
+        if self.head.trains_bias:
+            norm = (norm * norm + 1.0) ** 0.5 * (1.0 + 1e-15)
+        return self.witness.kind(norm, clip)
+
+
+def _plain(value: Any) -> Any:
+    """A tensor may be changed in place, so its number is kept."""
+    return value.item() if isinstance(value, torch.Tensor) and value.numel() == 1 else value
+
+
+def _flat(tensors: list[Any]) -> Any:
+    """A copy of all numbers, as one vector."""
+    return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
+
+
+def _holds(tensors: list[Any], numbers: Any) -> bool:
+    """Whether these are exactly the numbers of that vector."""
+    parts = numbers.split([tensor.numel() for tensor in tensors])
+    return all(
+        torch.equal(tensor.detach().reshape(-1), part)
+        for tensor, part in zip(tensors, parts, strict=True)
+    )
+
+
+def _fingerprint(tensors: list[Any]) -> bytes:
+    made = hashlib.blake2b(digest_size=16)
+    for tensor in tensors:
+        made.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    return made.digest()

@@ -1,0 +1,138 @@
+"""A linear layer with the loss to fit it by, whose records are bounded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wane.describe import Objective, check
+from wane.errors import InvalidDescription, MissingExtra
+from wane.run import LinearSums
+from wane.run.links import Link
+
+try:
+    import torch
+    from torch import nn
+except ImportError:
+    raise MissingExtra("This bridge needs torch; install wane[torch].") from None
+
+Array = NDArray[np.float64]
+
+
+class LinearHead(nn.Module):  # type: ignore[misc]
+    """A linear layer whose records are scaled to a public norm, with the loss to fit it by.
+
+    It starts at zero, in double precision.  `weight` has the shape (features,) for one output, else
+    (features, outputs), with one more row, the last, if there is an intercept.
+    """
+
+    def __init__(
+        self,
+        features: int,
+        link: Link,
+        *,
+        feature_norm: float,
+        gradient_bound: float | None = None,
+        intercept: float = 0.0,
+    ) -> None:
+        """Describe the head.
+
+        Args:
+            features: how many a record has.
+            link: the loss, which also says what targets look like (-1 and +1 for `Logistic`); a
+                record with any other target counts as a null record.
+            feature_norm: longer records, intercept included, are scaled down to this length.
+            gradient_bound: cap on the length of a record's gradient, below the link's own.
+            intercept: value of the constant coordinate, 0 for none.
+        """
+        super().__init__()
+        self.features = check.whole("features", features, least=1)
+        self.link = link
+        self.feature_norm = check.real("feature_norm", feature_norm, above=0.0)
+        self.gradient_bound = gradient_bound
+        self.intercept = check.real("intercept", intercept, least=0.0)
+        self.objective(0.0)  # a bound that the link refuses is refused here
+        rows = self.features + (self.intercept > 0.0)
+        shape = (rows,) if link.outputs == 1 else (rows, link.outputs)
+        self.weight = nn.Parameter(torch.zeros(shape, dtype=torch.float64))
+
+    @property
+    def public_numbers(self) -> tuple[Any, ...]:
+        """All that the constants of the loss depend on."""
+        return self.features, self.link, self.feature_norm, self.gradient_bound, self.intercept
+
+    def objective(self, ridge: float) -> Objective:
+        """The constants of the bounded loss."""
+        return self.link.objective(self.feature_norm, self.gradient_bound, ridge)
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        """Return the margins of each record, scaled as in training."""
+        rows = features.to(self.weight.dtype)
+        norms = (rows.square().sum(-1) + self.intercept**2).sqrt()
+        scale = (self.feature_norm / norms.clamp(min=self.feature_norm)).to(rows.dtype)
+        margins = rows @ self.weight[: self.features]
+        if self.intercept:
+            margins = margins + self.intercept * self.weight[-1]
+        return margins * (scale if self.link.outputs == 1 else scale.unsqueeze(-1))
+
+    def gradient_sum(
+        self,
+        features: torch.Tensor,
+        targets: torch.Tensor,
+        *,
+        slack: float = 0.0,
+        at: Array | None = None,
+        capacity: int | None = None,
+    ) -> Array:
+        """Return the sum of these records' bounded gradients, each shorter by `slack`, relative.
+
+        At the present weights, or at others of their shape.  With a `capacity` the room for
+        rounding is that of so many records, so that it does not tell how many there are.
+        """
+        if features.ndim != 2 or features.shape[1] != self.features:
+            raise InvalidDescription(
+                f"features must have {self.features} columns, got shape {tuple(features.shape)}."
+            )
+        cap = None if self.gradient_bound is None else self.gradient_bound * (1.0 - slack)
+        if not len(features):
+            return np.zeros(tuple(self.weight.shape))
+        flat = _readable(targets)
+        sums = LinearSums(
+            _readable(features),
+            flat.reshape(-1) if self.link.outputs == 1 else flat,
+            self.link,
+            feature_norm=self.feature_norm * (1.0 - slack),
+            gradient_bound=cap,
+            intercept=self.intercept,
+            capacity=capacity,
+        )
+        weight = self.weight.detach().double().cpu().numpy() if at is None else at
+        return sums(weight, slice(0, sums.records))
+
+
+def known(dtype: torch.dtype) -> torch.dtype:
+    """Return a precision that a head may have; refuse others."""
+    if dtype not in (torch.float64, torch.float32):
+        raise InvalidDescription(
+            f"head must hold its weights in double or single precision, got {dtype}; the iterate "
+            "is kept in double precision, and half a number would not show it."
+        )
+    return dtype
+
+
+def exact(weight: torch.Tensor) -> Array:
+    """The weights in double precision, in which every step is taken."""
+    known(weight.dtype)
+    return np.array(weight.detach().double().cpu().numpy())
+
+
+def _readable(values: torch.Tensor) -> NDArray[Any]:
+    if values.dtype in (torch.bfloat16, torch.float16):
+        raise InvalidDescription(
+            f"features and targets must be in single or double precision, got {values.dtype}; "
+            "call .float() on them."
+        )
+    made: NDArray[Any] = values.detach().cpu().numpy()
+    return made

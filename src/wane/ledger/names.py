@@ -1,0 +1,54 @@
+"""Names of data sets: written in one way, free of what a terminal would obey, told apart."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable
+
+from wane.errors import InvalidDescription
+
+MOST_CHARACTERS = 200
+UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
+"""Classes of characters that are not seen, or turn others around: controls, marks of direction."""
+
+
+def normal_name(given: object, what: str = "dataset") -> str:
+    """Return a public name with its characters composed and its white space single, or refuse it.
+
+    Control characters are refused: in a list of accounts they could forge a line.
+    """
+    if not isinstance(given, str) or not given.strip() or len(given) > MOST_CHARACTERS:
+        raise InvalidDescription(
+            f"{what} must be a name of 1 to {MOST_CHARACTERS} characters, got {given!a:.60}."
+        )
+    name = same_name(given)
+    for character in name:
+        if unicodedata.category(character) in UNSEEN:
+            raise InvalidDescription(
+                f"{what} must be a name of visible characters, got {given!a:.60}; leave out "
+                f"{character!a}."
+            )
+    return name
+
+
+def same_name(given: str) -> str:
+    """Return the form under which two spellings of one name are equal; refuses nothing."""
+    composed = unicodedata.normalize("NFC", given)
+    spaced = "".join(" " if unicodedata.category(c) == "Zs" else c for c in composed)
+    return " ".join(word for word in spaced.split(" ") if word)
+
+
+def printable(name: str) -> str:
+    """Return a name as it may be printed, whatever an old or edited file holds."""
+    shown = (c if unicodedata.category(c) not in UNSEEN else ascii(c)[1:-1] for c in name)
+    return "".join(shown)
+
+
+def near_words(name: str, known: Iterable[str]) -> str:
+    """Return names that may have been meant, to end a refusal with."""
+    folded = {one.casefold(): one for one in known}
+    close = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
+    if not close:
+        return ""
+    return "; did you mean " + " or ".join(repr(printable(folded[one])) for one in close) + "?"

@@ -1,0 +1,123 @@
+"""Releases as a ledger holds them: what is read back costs what was spent.
+
+A row holds the descriptions of its runs, from which every guarantee can be computed again.  Chains
+on a posterior keep their sampler, since some theorems need it.  Where all theorems that apply are
+Gaussian, the row also holds the least mu and the version that certified it: the same version need
+not certify again.  Another version does, so that a number that was mended is counted as mended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from wane._version import __version__
+from wane.certify import Certificate, JointCertificate, SideRelease
+from wane.describe import Adjacency
+from wane.describe.facts import without_facts
+from wane.describe.fields import run_from_fields
+from wane.describe.json_text import read_json
+from wane.guarantees import GaussianDP
+from wane.learn.releases import certificate_from_fields, certificate_to_fields
+from wane.learn.void import VoidCertificate, joined, parts_of
+from wane.report import Sampler
+
+Certified = Certificate | JointCertificate | VoidCertificate
+Part = Certificate | SideRelease
+KNOWN = 512
+"""Rows whose certificates are kept in memory; computing one may take seconds."""
+
+
+def stored(certificate: Certified, sampler: Sampler | None = None) -> dict[str, Any]:
+    """Return what a row holds of a release."""
+    made = certificate_to_fields(certificate)
+    rows = made["releases"]
+    if sampler is not None:
+        rows[-1]["sampler"] = sampler.to_fields()
+    for row, part in zip(rows, parts_of(certificate), strict=True):
+        if isinstance(part, Certificate):
+            row.update(_level(part, row))
+    return made
+
+
+def _level(part: Certificate, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The least mu with the hash of what it was certified for; nothing if not all is Gaussian."""
+    found = [v.guarantee for v in part.applicable]
+    mus = [guarantee.mu for guarantee in found if isinstance(guarantee, GaussianDP)]
+    if not mus or len(mus) < len(found):
+        return {}
+    return {"certified": {"mu": min(mus), "wane": __version__, "sha256": _hash(row)}}
+
+
+def _hash(row: Mapping[str, Any]) -> str:
+    rest = {name: value for name, value in row.items() if name != "certified"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def certificate_in(content: Mapping[str, Any]) -> Certified:
+    """Return the certificate of a row, computed again; kept in memory."""
+    return _certificate(json.dumps(content["certificate"], sort_keys=True))
+
+
+def spent_in(content: Mapping[str, Any]) -> tuple[Part, ...]:
+    """Return the releases of a row, as little computed again as their cost needs."""
+    rows = content["certificate"]["releases"]
+    if all(_is_current(row) for row in rows):
+        return tuple(_as_certified(row) for row in rows)
+    return parts_of(certificate_in(content))
+
+
+def _is_current(row: Mapping[str, Any]) -> bool:
+    """Whether this version of wane certified what the row describes, and kept the result."""
+    level = row.get("certified", {})
+    return bool(level.get("wane") == __version__ and level.get("sha256") == _hash(row))
+
+
+def _as_certified(row: Mapping[str, Any]) -> SideRelease:
+    adjacency = Adjacency(row["run"]["adjacency"])
+    level = GaussianDP(row["certified"]["mu"])
+    return SideRelease("a run", level, "as certified", adjacency, row.get("rows_per_person", 1))
+
+
+def adjacency_in(content: Mapping[str, Any]) -> str:
+    """Return the adjacency of a row, without certifying anything."""
+    row = content["certificate"]["releases"][0]
+    return str(row["run"]["adjacency"] if "run" in row else row["adjacency"])
+
+
+def rows_per_person_in(content: Mapping[str, Any]) -> int:
+    """Return how many rows may change together in a row's guarantee."""
+    return int(content["certificate"]["releases"][0].get("rows_per_person", 1))
+
+
+@lru_cache(KNOWN)
+def _certificate(text: str) -> Certified:
+    given = read_json(text, "a row of the ledger")
+    if not any("sampler" in row for row in given["releases"]):
+        return certificate_from_fields(given)
+    parts = tuple(_part(row) for row in given["releases"])
+    return joined(parts, tuple(given["voids"]))
+
+
+def _part(row: dict[str, Any]) -> Part:
+    if "sampler" not in row:
+        (only,) = parts_of(certificate_from_fields({"releases": [row], "voids": []}))
+        return only
+    from wane.sampling.described import certify_described, sampler_from_fields  # slow to import
+
+    run = run_from_fields(without_facts(row["run"]))
+    return certify_described(run, sampler_from_fields(row["sampler"]))
+
+
+def same_run(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two rows speak of the same releases, whoever certified them."""
+
+    def plain(content: Mapping[str, Any]) -> Any:
+        given = content["certificate"]
+        rows = [{k: v for k, v in row.items() if k != "certified"} for row in given["releases"]]
+        return rows, given["voids"]
+
+    return bool(plain(one) == plain(other))

@@ -1,0 +1,91 @@
+"""What a certificate says beside its theorem: how the run was carried out, and by whose word."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from wane.report import wording
+from wane.report.wording import EarlierReleases, ExactNoise, NoiseSource
+from wane.theory import Basis
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampler:
+    """What chains on a posterior are, beyond the one descent that they are together.
+
+    Attributes:
+        samples: how many chains run side by side.
+        dimension: of one chain's state.
+        laplacian_lipschitz, height_at_start, range_of_loss: of one record's loss, where declared.
+    """
+
+    samples: int
+    dimension: int
+    laplacian_lipschitz: float | None = None
+    height_at_start: float | None = None
+    range_of_loss: float | None = None
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the sampler as the document holds it."""
+        return {"kind": "overdamped-chains", **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a certificate says beside its theorem.
+
+    Attributes:
+        noise: where the noise came from.
+        released: what leaves the room, in the words of whoever released it; beside it the
+            document says the same of the iterates.
+        origin: where the constants of the losses come from.
+        declared: who vouches for what the description declares.
+        tuning: what choosing the settings cost.
+        voids: why there is no privacy after all, if there is none.
+        context: public facts to file with the certificate, such as the hash of a schema.
+        grid: the release was rounded to multiples of this; 0 if it was not rounded.
+        exact: exact noise that was added to the release, if any was.
+        sampler: what was sampled, if the run is chains that sample a posterior; only with this can
+            the theorems that go by way of the posterior be computed again.
+        earlier: what a ledger holds of the same records; None if no ledger was kept.
+        files: name and SHA-256 of every file that is released with the document.
+    """
+
+    noise: NoiseSource = NoiseSource.NOT_RUN
+    released: str = ""
+    origin: str = "declared in the description"
+    declared: str = Basis.DECLARED.meaning
+    tuning: str = wording.NO_TUNING
+    voids: tuple[str, ...] = ()
+    context: tuple[tuple[str, str], ...] = ()
+    grid: float = 0.0
+    exact: ExactNoise | None = None
+    sampler: Sampler | None = None
+    earlier: EarlierReleases | None = None
+    files: tuple[tuple[str, str], ...] = ()
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return what the document says of how it was carried out."""
+        made: dict[str, Any] = {
+            "released_as": self.released,
+            "rounding": {
+                "grid": self.grid,
+                "exact_noise": None if self.exact is None else asdict(self.exact),
+            },
+            "numerics": wording.numerics(self.grid, self.exact),
+            "noise": {"source": self.noise.value, "meaning": self.noise.meaning},
+            "tuning": self.tuning,
+            "earlier_releases": (
+                wording.UNKNOWN_EARLIER if self.earlier is None else self.earlier.to_fields()
+            ),
+            "context": dict(self.context),
+            "files": dict(self.files),
+        }
+        if self.sampler is not None:
+            made["sampler"] = self.sampler.to_fields()
+        return made
+
+
+FROM_DESCRIPTION = Account()
+"""Nothing was run: a certificate of a description alone."""

@@ -1,0 +1,180 @@
+"""Whether what would run is what was described; asked before the first step, of public facts alone.
+
+**Null records.**  Sums that turn a row which holds no record into the null record may do so under
+every adjacency, and any record may be replaced by it.  A loss that is strongly convex or
+dissipative is then not every record's, and two records differ by as much as one of them is long.
+
+**Iterates stay in the doubles.**  Steps contract or not as the theorems say only while numbers are
+finite: a run that left the doubles would have to go on from somewhere, and that would be no
+Lipschitz map.  Noise in doubles is never beyond 40 deviations, and the sums are bounded, so how far
+an iterate can get follows from the description: a step with factor q, from x, ends within
+
+    q (|1 - step_size ridge| |x| + step_size (N C/b + 40 s sqrt(d))) + |prox(0)| ,
+
+N being the most records of a batch.  Runs that could pass 1e120 are refused.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wane.describe import Adjacency, LossForm, NoisyDescent, Objective, Poisson
+from wane.errors import InvalidDescription
+from wane.run.grid import protecting_noise
+
+Array = NDArray[np.float64]
+
+FARTHEST = 1e120
+"""Beyond, sums of linear models would no longer be what they are."""
+WIDEST_NOISE = 40.0
+"""No normal number in doubles is larger, in deviations."""
+FEWEST_ULPS = 2.0**10
+"""Noise must be at least so many units in the last place of what it is added to."""
+
+
+def require_described(run: NoisyDescent, gradients: Any) -> None:
+    """Refuse sums that are not those of the description."""
+    bound = run.objective.gradient_bound
+    if bound is None or gradients.gradient_bound > bound:
+        raise InvalidDescription(
+            f"gradients must be bounded by the described gradient_bound={bound}, "
+            f"got {gradients.gradient_bound}; describe what will run."
+        )
+    refuse_add_remove(run.adjacency)
+    if gradients.records != run.records:
+        raise InvalidDescription(
+            f"records must be the described {run.records}, got {gradients.records} rows."
+        )
+    if getattr(gradients, "makes_null_records", False):
+        require_room_for_null(run.objective)
+    known = getattr(gradients, "objective", None)
+    if isinstance(known, Objective):
+        require_constants(run.objective, known)
+
+
+def refuse_add_remove(adjacency: Adjacency) -> None:
+    """Refuse the adjacency whose neighbours a table of fixed length could not hold."""
+    if adjacency is Adjacency.ADD_REMOVE:
+        raise InvalidDescription(
+            "adjacency must be replace-one or zero-out to run on a table, got add-remove: a table "
+            "with one row more or less would be refused, which shows its length; describe "
+            "zero-out, and fill the table with empty rows up to a public number."
+        )
+
+
+def require_room_for_null(described: Objective) -> None:
+    """Refuse constants that are false of the null record."""
+    m, apart = described.strong_convexity, described.gradient_difference_bound
+    bound = described.gradient_bound or 0.0
+    false = [
+        name
+        for name, declared in (
+            ("strong_convexity above 0", m is not None and m > 0.0),
+            ("dissipativity", described.dissipativity is not None),
+            ("gradient_difference_bound below gradient_bound", apart is not None and apart < bound),
+        )
+        if declared
+    ]
+    if false:
+        raise InvalidDescription(
+            f"objective must be true of the null record, got {' and '.join(false)}: rows that hold "
+            "no record count as null records here; put curvature that all losses share into ridge."
+        )
+
+
+def require_constants(described: Objective, known: Objective) -> None:
+    """Refuse a description that claims more of the losses than their sums know."""
+    other = described.holder_exponent != known.holder_exponent
+    apart = known.gradient_difference_bound
+    if apart is None and known.gradient_bound is not None:
+        apart = 2.0 * known.gradient_bound
+    more = {
+        "gradient_difference_bound": _below(described.gradient_difference_bound, apart),
+        "smoothness": _below(described.smoothness, known.smoothness),
+        "strong_convexity": _above(described.strong_convexity, known.strong_convexity),
+        "holder_constant": _below(described.holder_constant, known.holder_constant)
+        or (described.holder_constant is not None and other),
+        "dissipativity": described.dissipativity not in (None, known.dissipativity),
+        "clipped": known.clipped and not described.clipped,
+        "form": described.clipped and described.form not in (known.form, LossForm.GENERAL),
+    }
+    wrong = [name for name, claimed in more.items() if claimed]
+    if wrong:
+        raise InvalidDescription(
+            f"objective.{wrong[0]} must be what the sums know of their losses, "
+            f"{getattr(known, wrong[0])}, got {getattr(described, wrong[0])}; describe what will "
+            "run."
+        )
+
+
+def _below(declared: float | None, known: float | None) -> bool:
+    """Whether an upper bound is declared below what is known, or where nothing is known."""
+    return declared is not None and (known is None or declared < known)
+
+
+def _above(declared: float | None, known: float | None) -> bool:
+    """Whether a lower bound is declared above what is known, or where nothing is known."""
+    return declared is not None and (known is None or declared > known)
+
+
+def require_finite(run: NoisyDescent, size: int, reach: float) -> float:
+    """Return how far an iterate can get from within this reach; refuse to leave the doubles."""
+    farthest = farthest_iterate(run, reach, size)
+    if not farthest <= FARTHEST:
+        raise InvalidDescription(
+            f"step_size must keep iterates within {FARTHEST:g} whatever the noise, got steps that "
+            f"may reach {farthest:g}; choose step_size * ridge below 2, or fewer steps."
+        )
+    return farthest
+
+
+def require_resolved(run: NoisyDescent, start: Array) -> None:
+    """Refuse noise that is lost in the last bits of the start, or of where the domain lies."""
+    centre = np.asarray(run.domain.prox(np.zeros(start.size), float(run.plan.step_size[0])))
+    largest = float(max(np.max(np.abs(start), initial=0.0), np.max(np.abs(centre), initial=0.0)))
+    noise = protecting_noise(run)
+    if 0.0 < noise < FEWEST_ULPS * math.ulp(largest):
+        raise InvalidDescription(
+            f"noise must be at least 2^10 units in the last place of the start and of the domain, "
+            f"{FEWEST_ULPS * math.ulp(largest):g}, got {noise:g}; move both nearer to the origin."
+        )
+
+
+def farthest_iterate(run: NoisyDescent, start: float, size: int) -> float:
+    """Return a bound on the length of every iterate and of every point before its prox."""
+    bound = run.objective.gradient_bound or 0.0
+    most = run.records if isinstance(run.batches, Poisson) else run.batch_size
+    diameter = float(run.domain.diameter)
+    here = farthest = start
+    with np.errstate(all="ignore"):
+        for phase, noise_std in zip(run.plan, run.gradient_noise_stds.tolist(), strict=True):
+            pull = 0.0 if phase.cool_down else bound * most / run.batch_size
+            push = phase.step_size * (pull + WIDEST_NOISE * noise_std * math.sqrt(size))
+            kept = abs(1.0 - phase.step_size * run.objective.ridge)
+            centre = _length_at_zero(run, phase.step_size, size)
+            factor = run.domain.lipschitz(phase.step_size)
+            factor = factor if math.isfinite(factor) else 1.0  # no theorem then follows distances
+            here = _after(here, phase.repeat, factor * kept, factor * push + centre)
+            farthest = max(farthest, kept * here + push)
+            here = min(here, centre + diameter)
+    return farthest
+
+
+def _length_at_zero(run: NoisyDescent, step_size: float, size: int) -> float:
+    return float(np.linalg.norm(np.asarray(run.domain.prox(np.zeros(size), step_size))))
+
+
+def _after(start: float, steps: int, factor: float, push: float) -> float:
+    """An upper bound on x -> factor x + push, repeated; never below what it started from."""
+    rate = max(factor, 1.0)
+    if rate == 1.0:
+        return start + steps * push
+    try:
+        grown = rate**steps
+    except OverflowError:
+        return math.inf
+    return grown * start + push * (grown - 1.0) / (rate - 1.0)

@@ -1,0 +1,131 @@
+"""What underflows is raised: nothing that uses a Gaussian may claim pure or perfect privacy."""
+
+import math
+
+import pytest
+
+import wane
+from wane import report
+from wane.guarantees import (
+    GaussianDP,
+    GaussianMixture,
+    GaussianStep,
+    NumericalDP,
+    Pair,
+    RenyiDP,
+    SampledGaussianStep,
+    WithFailure,
+)
+from wane.mechanisms import IteratedLaplace, coupling
+from wane.mechanisms.amplification import bounded_gaussian, by_doeblin, renyi_by_dobrushin
+from wane.mechanisms.laplace import laplace_renyi
+from wane.sampling.gibbs import exact_gibbs, exact_gibbs_bounded
+from wane.theory.contraction import recursion
+from wane.verify import verify
+
+BATCHES = [
+    wane.WithoutReplacement(2),
+    wane.Poisson(2),
+    wane.Cyclic(2),
+    wane.ShuffledOnce(2),
+    wane.FullBatch(),
+]
+
+
+def run(batches, **changes) -> wane.NoisyDescent:
+    """Twenty noisy steps in the unit ball."""
+    fields = {
+        "objective": wane.Objective(gradient_bound=1.0, smoothness=1.0, strong_convexity=0.0),
+        "records": 10,
+        "steps": 20,
+        "step_size": 0.1,
+        "noise": wane.GradientNoise(1.0),
+        "batches": batches,
+        "domain": wane.Ball(1.0),
+    }
+    return wane.NoisyDescent(**(fields | changes))
+
+
+@pytest.mark.parametrize("batches", BATCHES, ids=lambda b: b.kind)
+def test_no_theorem_claims_pure_privacy(batches):
+    """The contraction profiles said delta = 0.0 at epsilon 1e6."""
+    verdicts = wane.certify(run(batches)).applicable
+    assert any("contraction" in v.analysis.name for v in verdicts) == (batches in BATCHES[:2])
+    for verdict in verdicts:
+        guarantee = verdict.guarantee
+        for epsilon in (1e3, 1e6, 1e300, math.inf):
+            assert 0.0 < guarantee.delta(epsilon) < 1e-290, verdict.analysis.name
+        assert guarantee.epsilon(0.0) == math.inf, verdict.analysis.name
+
+
+@pytest.mark.parametrize("steps", [1, 20])
+def test_a_contraction_that_underflows_is_raised(steps):
+    assert recursion(5e-324, 5e-324, 0.2, steps) > 0.0
+    assert recursion(0.5, 5e-324, 1e-300, steps) > 0.0
+    assert recursion(5e-324, 0.0, 0.0, steps, start=5e-324) > 0.0
+    assert recursion(0.0, 0.0, 0.2, steps) == 0.0
+    assert recursion(0.5, 0.0, 0.2, steps) == 0.0
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    [
+        GaussianDP(1.0),
+        GaussianDP(1e-200),
+        GaussianDP(5e-324),
+        GaussianMixture((0.0, 1.0), (1.0 - 1e-12, 1e-12)),
+        GaussianMixture((0.0, 1e-160), (0.5, 0.5)),
+        NumericalDP(((SampledGaussianStep(1.0, 0.1, Pair.REPLACE), 10),)),
+        NumericalDP(((SampledGaussianStep(1.0, 1e-300, Pair.ADD_OR_REMOVE), 1),)),
+        NumericalDP(((SampledGaussianStep(1e-170, 0.1, Pair.FIXED_SIZE), 10),)),
+        NumericalDP(((GaussianStep(1e-10), 3), (SampledGaussianStep(1e-9, 0.1, Pair.REPLACE), 2))),
+        RenyiDP.zcdp(5e-324),
+        WithFailure(GaussianDP(1.0), 0.0),
+    ],
+    ids=repr,
+)
+def test_no_guarantee_that_leaks_claims_pure_privacy(guarantee):
+    for epsilon in (0.0, 1e-3, 1e3, 1e6, 1e300, math.inf):
+        assert guarantee.delta(epsilon) > 0.0
+    assert guarantee.epsilon(0.0) == math.inf
+    for order in (1.0 + 1e-9, 2.0, 1e6):
+        assert guarantee.renyi(order) > 0.0
+
+
+@pytest.mark.parametrize("tiny", [1e-200, 5e-324])
+def test_formulas_that_underflow_stay_positive(tiny):
+    assert exact_gibbs(gradient_sensitivity=tiny, strong_convexity=1e200, temperature=1e200).mu > 0
+    assert exact_gibbs(gradient_sensitivity=1e-3, strong_convexity=1e300, temperature=1e300).mu > 0
+    assert exact_gibbs_bounded(range_of_difference=tiny, temperature=1e300).renyi(2.0) > 0
+    assert laplace_renyi(2.0, tiny) > 0.0
+    assert IteratedLaplace(1e-99, 1.0, 1.0).renyi(2.0) > 0.0
+    assert renyi_by_dobrushin(tiny, 1e12, tiny) > 0.0
+    assert by_doeblin(0.5, 0.0, tiny).delta > 0.0
+    kept = {"epsilon": 1.0, "delta": tiny}
+    assert bounded_gaussian(2.0, diameter=tiny, noise_std=1e300, **kept) > 0.0
+    assert coupling.iterated_gaussian(tiny, 1e300, 1e300).mu > 0.0
+    assert coupling.noisy_chain(tiny, [(1.0, 1e300)]).mu > 0.0
+
+
+@pytest.mark.parametrize("batches", BATCHES, ids=lambda b: b.kind)
+def test_tiny_shifts_are_not_no_shifts(batches):
+    """Squares of mu that underflow are not zero."""
+    tiny = wane.Objective(gradient_bound=1e-300, smoothness=1.0, strong_convexity=0.0)
+    found = wane.certify(run(batches, objective=tiny, noise=wane.GradientNoise(1e20)))
+    for verdict in found.applicable:
+        assert verdict.guarantee.delta(0.0) > 0.0, verdict.analysis.name
+        assert verdict.guarantee.renyi(2.0) > 0.0, verdict.analysis.name
+
+
+def test_a_large_epsilon_is_verified():
+    document = report.certificate_document(wane.certify(run(wane.Cyclic(2))), epsilon=1e6)
+    assert document["delta"] > 0.0
+    assert verify(document).verified
+
+
+def test_iterated_laplace_at_a_huge_order_is_not_short():
+    """It was 3.19e-11 below the exact value, computed here with 40 digits beforehand."""
+    exact = 0.9999800017955452322727
+    assert exact <= IteratedLaplace(1, 1, 1).renyi(1e10) <= exact * (1.0 + 2e-11)
+    assert 0.9998001450151669466366 <= IteratedLaplace(1, 1, 1).renyi(1e8) <= 0.99980014503
+    assert IteratedLaplace(1, 1, 1).renyi(1e300) <= 1.0 + 1e-15
