@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wane.audit import langevin_law as law
-from wane.literature import sampler_route
 from wane.sampling.chain import NormalStart, Target, largest_underdamped_step
 from wane.sampling.distance import Friction, plan_sampling
+from wane_papers.sampler import corrected_route as sampler_route
 
 HERE = Path(__file__).parent
 

@@ -161,10 +161,8 @@ _ROOMS = (
     "audit",
     "learn",
     "ledger",
-    "literature",
     "mechanisms",
     "mixing",
-    "planning",
     "plots",
     "run",
     "sampling",
@@ -173,8 +171,11 @@ _ROOMS = (
 )
 
 
+_PAPERS = {"literature": "wane_papers.literature", "planning": "wane_papers.dynamics.planning"}
+
+
 def __getattr__(name: str) -> ModuleType:
     """Import a room of its own at first use, so that `import wane` stays light."""
-    if name in _ROOMS:
-        return import_module(f"wane.{name}")
+    if name in _ROOMS or name in _PAPERS:
+        return import_module(_PAPERS.get(name, f"wane.{name}"))
     raise AttributeError(f"module 'wane' has no attribute {name!r}")

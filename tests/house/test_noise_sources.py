@@ -9,7 +9,7 @@ import wane
 
 ROOT = Path(wane.__file__).parent
 SOURCE = ROOT / "randomness.py"
-PUBLIC = ("audit", "literature", "reproduce")
+PUBLIC = ("audit",)
 """Rooms that hold no record of anybody: their trials are drawn from public seeds."""
 EXACT = {"run/discrete_gaussian.py"}
 """Draws whole numbers from the operating system itself, without a generator."""

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from wane.errors import InvalidDescription
-from wane.literature.cyclic_paper import printed_fade, printed_lipschitz, printed_renyi
-from wane.literature.cyclic_refuted import (
+from wane_papers.cyclic.printed import printed_fade, printed_lipschitz, printed_renyi
+from wane_papers.cyclic.refuted import (
     clip_jacobian,
     clipped_step_expands,
     clipping_remembers,

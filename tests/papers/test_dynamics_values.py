@@ -16,10 +16,15 @@ from wane.describe import NoisyDescent, Objective
 from wane.describe.threat import Adjacency
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP, RenyiDP
-from wane.literature import dynamics_paper as printed
-from wane.planning import descent_noise, excess_risk, output_perturbation_risk, plan_descent
 from wane.theory import log_sobolev as lsi
 from wane.theory.programme import Block, Pool
+from wane_papers.dynamics import printed
+from wane_papers.dynamics.planning import (
+    descent_noise,
+    excess_risk,
+    output_perturbation_risk,
+    plan_descent,
+)
 
 SHEET = load("dynamics_and_diffusion")
 FIGURE = {"Sg": 4, "n": 5000, "sigma": 0.02, "eta": 0.02}

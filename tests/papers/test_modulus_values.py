@@ -10,14 +10,14 @@ from vectors import TEN_DIGITS, cases, load
 
 from wane import mixing
 from wane.guarantees import GaussianDP, RenyiDP
-from wane.literature import modulus_mixing
-from wane.literature import modulus_paper as printed
 from wane.numerics.normal import gaussian_delta
 from wane.numerics.sampled_gaussian import renyi_add_or_remove, renyi_replace
 from wane.theory import contraction, rollout, sampled_steps
 from wane.theory import modulus_programme as programme
 from wane.theory import modulus_rows as rows
 from wane.theory.tangent_programme import Stretch, solve
+from wane_papers.modulus import printed
+from wane_papers.modulus import printed_mixing as modulus_mixing
 
 SHEET = "modulus"
 UPPER = 1e-4

@@ -3,7 +3,10 @@
 import pytest
 
 from wane.errors import InvalidDescription
-from wane.literature import cyclic_paper, dynamics_paper, modulus_paper, sampler_paper
+from wane_papers.cyclic import printed as cyclic_paper
+from wane_papers.dynamics import printed as dynamics_paper
+from wane_papers.modulus import printed as modulus_paper
+from wane_papers.sampler import printed as sampler_paper
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from vectors import TEN_DIGITS, load
 import wane
 from wane.cli import main
 from wane.errors import InvalidDescription
-from wane.literature import cyclic_paper, mixing_paper
-from wane.reproduce import COUNTEREXAMPLES, EXHIBITS, FIGURES, reproduce
+from wane_papers.cyclic import printed as cyclic_paper
+from wane_papers.mixing import printed as mixing_paper
+from wane_papers.reproduce import COUNTEREXAMPLES, EXHIBITS, FIGURES, reproduce
 
 SLOW = {"modulus-figure-1"}
 QUICK = [e for e in EXHIBITS if e.name not in SLOW]
@@ -212,7 +213,7 @@ def test_files_and_pages(tmp_path, capsys):
 
 
 def test_an_index_lists_everything(tmp_path, monkeypatch):
-    monkeypatch.setattr("wane.reproduce.EXHIBITS", (BY_NAME["cyclic-e12"],))
+    monkeypatch.setattr("wane_papers.reproduce.EXHIBITS", (BY_NAME["cyclic-e12"],))
     written = reproduce([], tmp_path)
     assert written[-1].name == "index.md"
     assert "(cyclic-e12.md)" in written[-1].read_text()

@@ -8,15 +8,14 @@ from vectors import TEN_DIGITS, load
 
 from wane.audit import langevin_law as law
 from wane.guarantees import RenyiDP
-from wane.literature import sampler_paper as printed
-from wane.literature import sampler_rivals as rivals
-from wane.literature import sampler_route as route
 from wane.numerics.normal import gaussian_delta, gaussian_epsilon, gaussian_mu
 from wane.sampling.distance import Direction, girsanov, kinetic, optimised, special
 from wane.sampling.distance.question import girsanov_price
 from wane.sampling.distance.shifted_girsanov import Free, Grouping, ShiftedGirsanov
 from wane.sampling.distance.standard import KineticLetters, Letters
 from wane.theory.programme import Block, Pool
+from wane_papers.sampler import corrected_route as route
+from wane_papers.sampler import printed, rivals
 
 SHEET = load("langevin_sampling")
 DIRECTIONS = {

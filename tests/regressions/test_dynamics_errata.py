@@ -14,11 +14,11 @@ from wane.audit.linear import exact_scalar_mu
 from wane.audit.maps import ScalarMap
 from wane.audit.mesh import pair_step
 from wane.errors import InvalidDescription
-from wane.literature import dynamics_paper as printed
-from wane.literature.modulus_paper import Standing
-from wane.planning import excess_risk
 from wane.theory import log_sobolev as lsi
 from wane.theory.programme import Block, Pool
+from wane_papers.dynamics import printed
+from wane_papers.dynamics.planning import excess_risk
+from wane_papers.modulus.printed import Standing
 
 FIGURE = {"Sg": 4, "n": 5000, "sigma": 0.02, "eta": 0.02}
 RUN = {"gradient_sensitivity": 4 / 5000, "temperature": 0.02**2}

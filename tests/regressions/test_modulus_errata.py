@@ -22,8 +22,6 @@ from wane.describe import (
     WithoutReplacement,
 )
 from wane.describe.domains import Diameter
-from wane.literature import modulus_paper as printed
-from wane.literature.modulus_paper import Standing
 from wane.numerics.normal import gaussian_delta
 from wane.numerics.sampled_gaussian import renyi_replace
 from wane.theory import modulus_programme as programme
@@ -32,6 +30,8 @@ from wane.theory.loss_moduli import Batch, is_convex, step_modulus
 from wane.theory.moduli import AffineSquare
 from wane.theory.sampled_plan import SampledPlan
 from wane.theory.sampled_steps import binomial_tail
+from wane_papers.modulus import printed
+from wane_papers.modulus.printed import Standing
 
 
 def linear(C: float) -> Loss:

@@ -10,12 +10,12 @@ import pytest
 from scipy import integrate, stats
 
 from wane.audit import langevin_law as law
-from wane.literature import sampler_paper as printed
-from wane.literature import sampler_route as route
-from wane.literature.modulus_paper import Standing
 from wane.numerics.roots import largest_satisfying
 from wane.sampling.distance import Direction, optimised
 from wane.sampling.distance.standard import KineticLetters, Letters
+from wane_papers.modulus.printed import Standing
+from wane_papers.sampler import corrected_route as route
+from wane_papers.sampler import printed
 
 UNIT = law.GaussianTarget((1.0,), (1,))
 

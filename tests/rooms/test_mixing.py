@@ -9,7 +9,7 @@ from wane.cli import main
 from wane.describe import NoisyDescent, Objective, Temperature
 from wane.describe.domains import Diameter
 from wane.errors import NoTheoremApplies
-from wane.literature.modulus_mixing import printed_steps
+from wane_papers.modulus.printed_mixing import printed_steps
 
 SPEC = """
 records = 1

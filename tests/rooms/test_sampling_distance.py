@@ -428,8 +428,8 @@ def test_the_looseness_table_is_current():
 
 
 def test_figure_one_is_beaten_in_every_row():
-    from wane.literature.sampler_paper import figure_one
-    from wane.sampling.distance.figure import certified_figure_one
+    from wane_papers.sampler.discretisation import certified_figure_one
+    from wane_papers.sampler.printed import figure_one
 
     ours, theirs = certified_figure_one((10,)), figure_one((10,))
     assert ours["row"] == theirs["row"]

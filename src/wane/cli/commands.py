@@ -80,8 +80,8 @@ def curve_spec(options: Namespace) -> Result:
 
 def mixing_spec(options: Namespace) -> Result:
     """`wane mixing`."""
-    from wane.literature.modulus_mixing import printed_steps
     from wane.mixing import mixing
+    from wane_papers.modulus.printed_mixing import printed_steps
 
     run = read_run(options.spec)
     found, steps = mixing(run, options.tv), printed_steps(run, options.tv)
@@ -98,7 +98,7 @@ def mixing_spec(options: Namespace) -> Result:
 
 def reproduce(options: Namespace) -> Result:
     """`wane reproduce`."""
-    from wane.reproduce import reproduce as write
+    from wane_papers.reproduce import reproduce as write
 
     written = [str(path) for path in write(options.name, options.out)]
     return {"written": written}, "\n".join(written)

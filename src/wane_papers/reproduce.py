@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from wane.reproduce import modulus_figures, other_figures, sampler_figures
-from wane.reproduce.cyclic_paper import CYCLIC
-from wane.reproduce.dynamics_paper import DYNAMICS
-from wane.reproduce.exhibits import Chart, Exhibit, Row, counterexample
-from wane.reproduce.mixing_paper import MIXING
-from wane.reproduce.modulus_paper import MODULUS
-from wane.reproduce.writing import write_exhibits
+from wane_papers import other_figures
+from wane_papers.cyclic.errata import CYCLIC
+from wane_papers.dynamics.errata import DYNAMICS
+from wane_papers.exhibits import Chart, Exhibit, Row, counterexample
+from wane_papers.mixing.errata import MIXING
+from wane_papers.modulus import figures as modulus_figures
+from wane_papers.modulus.errata import MODULUS
+from wane_papers.sampler import figures as sampler_figures
+from wane_papers.writing import write_exhibits
 
 FIGURES: tuple[Exhibit, ...] = (
     *modulus_figures.FIGURES,

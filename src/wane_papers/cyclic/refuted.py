@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from wane.audit.linear import exact_mu, linear_step
 from wane.errors import InvalidDescription
-from wane.literature.cyclic_paper import printed_lipschitz, printed_renyi
+from wane_papers.cyclic.printed import printed_lipschitz, printed_renyi
 
 Array = NDArray[np.float64]
 

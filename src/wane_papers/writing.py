@@ -9,7 +9,7 @@ from pathlib import Path
 
 from wane.errors import InvalidDescription
 from wane.plots import draw_contours, draw_lines, new_axis, save
-from wane.reproduce.exhibits import Chart, Exhibit, Row
+from wane_papers.exhibits import Chart, Exhibit, Row
 
 MOST_ROWS_SHOWN = 40
 """A page shows a longer table only in part; the CSV has all of it."""

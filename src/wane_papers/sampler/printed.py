@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from wane.literature import sampler_route
-from wane.literature.modulus_paper import Printed, Standing
+from wane_papers.records import Printed, Standing
+from wane_papers.sampler import corrected_route as sampler_route
 
 KEY = "ganesh2020langevin"
 _printed = partial(Printed, key=KEY)

@@ -9,13 +9,15 @@ import numpy as np
 from wane.certify import composition_of
 from wane.describe import Cyclic, IterateNoise, NoisyDescent, Objective
 from wane.describe.domains import Diameter, Domain, Unbounded
-from wane.literature import cyclic_paper, dynamics_paper, mixing_paper
-from wane.literature.cyclic_paper import printed_lipschitz
 from wane.mechanisms import OrnsteinUhlenbeckMechanism, PrivacyTarget, calibrated_ornstein_uhlenbeck
-from wane.reproduce.certified import certified_mu, gaussian_mu
-from wane.reproduce.dynamics_paper import FIGURE, figure_two_exact
-from wane.reproduce.exhibits import Chart, Exhibit, Row
 from wane.theory import log_sobolev
+from wane_papers.certified import certified_mu, gaussian_mu
+from wane_papers.cyclic import printed as cyclic_paper
+from wane_papers.cyclic.printed import printed_lipschitz
+from wane_papers.dynamics import printed as dynamics_paper
+from wane_papers.dynamics.errata import FIGURE, figure_two_exact
+from wane_papers.exhibits import Chart, Exhibit, Row
+from wane_papers.mixing import printed as mixing_paper
 
 
 def _tightness() -> list[Row]:

@@ -10,10 +10,10 @@ import numpy as np
 from wane.certify import certify
 from wane.describe import GradientNoise, NoisyDescent, Objective, WithoutReplacement
 from wane.describe.domains import Diameter
-from wane.literature import modulus_paper
-from wane.reproduce.exhibits import Chart, Exhibit, Row
 from wane.theory import modulus_programme as programme
 from wane.theory import modulus_rows as moduli
+from wane_papers.exhibits import Chart, Exhibit, Row
+from wane_papers.modulus import printed as modulus_paper
 
 EXPONENTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0)
 STEP_SIZES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 1000 ** (-1 / 5))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from wane.literature.modulus_paper import Printed, Standing
+from wane_papers.records import Printed, Standing
 
 
 def _minami(*, GD: float, m: float, delta: float) -> float:

@@ -11,7 +11,6 @@ import numpy as np
 from scipy import integrate
 
 from wane.audit.finite import finite_hockey_stick
-from wane.literature import mixing_paper as printed
 from wane.mechanisms import (
     MarkovKernel,
     OrnsteinUhlenbeckMechanism,
@@ -20,7 +19,8 @@ from wane.mechanisms import (
     intrinsic,
     per_index_sgd,
 )
-from wane.reproduce.exhibits import Row, counterexample
+from wane_papers.exhibits import Row, counterexample
+from wane_papers.mixing import printed
 
 KEY = "balle2019mixing"
 

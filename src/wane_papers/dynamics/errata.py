@@ -12,10 +12,10 @@ from scipy import special
 
 from wane.audit.linear import exact_scalar_mu
 from wane.describe import IterateNoise, NoisyDescent, Objective
-from wane.literature import dynamics_paper as printed
-from wane.reproduce.certified import certified_mu
-from wane.reproduce.exhibits import Row, counterexample
 from wane.theory import log_sobolev
+from wane_papers.certified import certified_mu
+from wane_papers.dynamics import printed
+from wane_papers.exhibits import Row, counterexample
 
 KEY = printed.KEY
 FIGURE = {"Sg": 4.0, "n": 5000, "sigma": 0.02, "eta": 0.02}

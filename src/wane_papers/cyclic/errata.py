@@ -15,9 +15,9 @@ from wane.audit.linear import exact_scalar_mu
 from wane.certify import mu_by_position
 from wane.describe import Cyclic, IterateNoise, NoisyDescent, Objective
 from wane.describe.domains import Domain, Ridge, Unbounded
-from wane.literature import cyclic_refuted as exact
-from wane.reproduce.exhibits import Row, counterexample
 from wane.theory import facts
+from wane_papers.cyclic import refuted as exact
+from wane_papers.exhibits import Row, counterexample
 
 KEY = "kong2024cyclic"
 BATCHES = (3, 6, 10, 20, 40, 100, 300, 1000)

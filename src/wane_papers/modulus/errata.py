@@ -13,12 +13,12 @@ from scipy import special
 
 from wane import mixing
 from wane.describe import Objective
-from wane.literature import modulus_paper as printed
-from wane.literature.cyclic_refuted import clip_jacobian
 from wane.numerics.sampled_gaussian import renyi_replace
-from wane.reproduce.exhibits import Row, counterexample
 from wane.theory import facts
 from wane.theory.loss_moduli import Batch, step_modulus
+from wane_papers.cyclic.refuted import clip_jacobian
+from wane_papers.exhibits import Row, counterexample
+from wane_papers.modulus import printed
 
 KEY = printed.KEY
 Array = NDArray[np.float64]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from wane.literature.modulus_paper import Printed, Standing
+from wane_papers.records import Printed, Standing
 
 _printed = partial(Printed, key="kong2024cyclic")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wane.literature.sampler_paper import figure_one
-from wane.reproduce.exhibits import Chart, Exhibit, Row
-from wane.sampling.distance.figure import certified_figure_one
+from wane_papers.exhibits import Chart, Exhibit, Row
+from wane_papers.sampler.discretisation import certified_figure_one
+from wane_papers.sampler.printed import figure_one
 
 
 def _steps() -> list[Row]:

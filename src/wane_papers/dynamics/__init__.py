@@ -1,0 +1,1 @@
+"""Chourasia, Ye and Shokri 2021, privacy dynamics: printed bounds, errata, the design."""
