@@ -16,7 +16,7 @@ from benchmarks.environments import Unavailable
 from benchmarks.learning_fits import DELTA
 from benchmarks.peers import OPACUS
 from benchmarks.report import Cell
-from wane.certify import certify, composition_of
+from wane.certificates import certify, composition_of
 from wane.learn.plan import Problem, plan
 from wane.run import descend, seeded_generator_voids_privacy
 from wane.run.linear import LinearSums

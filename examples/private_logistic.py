@@ -12,7 +12,7 @@ import re
 
 import numpy as np
 
-from wane.certify import composition_of
+from wane.certificates import composition_of
 from wane.errors import MissingExtra
 from wane.learn import PrivateLogisticRegression
 from wane.numerics.display import round_up_to

@@ -16,7 +16,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from wane import Adjacency, NoiseMultiplier, NoisyDescent, calibrate
-from wane.certify import composition_of
+from wane.certificates import composition_of
 from wane.extra.torch import CyclicLoader, LinearHead, NoisySGD, release
 from wane.numerics.display import round_up_to
 from wane.run import links

@@ -12,8 +12,8 @@ from benchmarks.report import Cell
 from benchmarks.tightness.composition import ACCOUNTANTS, Answers
 from benchmarks.tightness.configurations import Configuration
 from benchmarks.tightness.published import PUBLISHED
-from wane.certify import Certificate
-from wane.certify.certificate import epsilon_of
+from wane.certificates import Certificate
+from wane.certificates.certificate import epsilon_of
 
 DELTAS = (1e-5, 1e-8)
 TIE = 1e-3

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wane.audit.measured import Evidence
-from wane.certify import Certificate, Curve, Over, calibrate, mu_by_position
+from wane.certificates import Certificate, Curve, Over, calibrate, mu_by_position
 from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription, MissingExtra
 from wane.guarantees import Guarantee

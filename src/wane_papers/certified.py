@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wane.certify import Certificate, certify
+from wane.certificates import Certificate, certify
 from wane.describe import NoisyDescent
 
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from wane.certify import composition_of
+from wane.certificates import composition_of
 from wane.describe import Cyclic, IterateNoise, NoisyDescent, Objective
 from wane.describe.domains import Diameter, Domain, Unbounded
 from wane.mechanisms import OrnsteinUhlenbeckMechanism, PrivacyTarget, calibrated_ornstein_uhlenbeck

@@ -38,7 +38,7 @@ from wane import (  # noqa: E402
     Poisson,
     certify,
 )
-from wane.certify import composition_of  # noqa: E402
+from wane.certificates import composition_of  # noqa: E402
 from wane.describe.domains import Ball  # noqa: E402
 from wane.errors import InvalidDescription  # noqa: E402
 from wane.extra.opacus import (  # noqa: E402

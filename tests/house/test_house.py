@@ -40,6 +40,25 @@ def test_public_names_are_sorted_and_complete():
         assert hasattr(wane, name), name
 
 
+def test_public_names_are_what_they_were_whatever_was_imported():
+    """A package that shares its name with a public function would hide it once it is imported."""
+    modules()
+    assert inspect.isfunction(wane.certify)
+    assert inspect.isfunction(wane.calibrate)
+    assert inspect.isfunction(wane.curve)
+    for name in wane.__all__:
+        value = getattr(wane, name)
+        assert not inspect.ismodule(value) or name == "losses", name
+
+
+def test_importing_wane_loads_no_theorem():
+    code = "import sys, wane; print(sorted(m for m in sys.modules if m.startswith('wane')))"
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert out.strip() == str(["wane", "wane._lazy", "wane._version", "wane.errors"])
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_size_budget(path):
     text = path.read_text()

@@ -12,7 +12,7 @@ import pytest
 
 import wane
 from wane.analyses import ANALYSES
-from wane.certify.certificate import epsilon_of, power_of
+from wane.certificates.certificate import epsilon_of, power_of
 from wane.describe import Adjacency, EveryIterate, LastIterate
 from wane.describe.domains import Ball, Ridge, Unbounded
 from wane.describe.facts import Fact, FactKind, Facts

@@ -14,7 +14,7 @@ import pytest
 from laws.draw import ON_THE_LINE, SHAPES, Case, Shape, draw
 from laws.line import QUADRATURE, hockey_stick
 from wane import calibrate, certify, curve
-from wane.certify import mu_by_position
+from wane.certificates import mu_by_position
 from wane.describe import Adjacency, GradientNoise, IterateNoise, LastIterate, NoisyDescent
 from wane.errors import NoTheoremApplies, Unreachable
 from wane.guarantees import GaussianDP

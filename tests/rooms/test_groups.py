@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from runs import CONVEX, make_run
 from wane import certify
-from wane.certify.groups import grouped
+from wane.certificates.groups import grouped
 from wane.describe import (
     Adjacency,
     Fact,

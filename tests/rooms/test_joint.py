@@ -14,7 +14,7 @@ from wane import (
     certify,
     losses,
 )
-from wane.certify import JointCertificate, SideRelease
+from wane.certificates import JointCertificate, SideRelease
 
 
 def _certificate(noise: float = 0.01, adjacency: Adjacency = Adjacency.ZERO_OUT):

@@ -11,7 +11,7 @@ import pytest
 from learn_cases import declared, targets
 
 from runs import make_run
-from wane.certify import JointCertificate, SideRelease, certify
+from wane.certificates import JointCertificate, SideRelease, certify
 from wane.describe import (
     Adjacency,
     Cyclic,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from wane.certify import certify
+from wane.certificates import certify
 from wane.describe import Adjacency, Cyclic, FullBatch, Poisson, ShuffledOnce
 from wane.describe.domains import Ball
 from wane.errors import InvalidDescription

@@ -6,7 +6,7 @@ import pytest
 
 from runs import make_run
 from wane.analyses import ANALYSES
-from wane.certify import certify
+from wane.certificates import certify
 from wane.describe import (
     Adjacency,
     Cyclic,

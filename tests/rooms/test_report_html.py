@@ -12,7 +12,7 @@ import pytest
 
 import wane
 from wane import report
-from wane.certify import JointCertificate, SideRelease, certify
+from wane.certificates import JointCertificate, SideRelease, certify
 from wane.cli.commands import bundled
 from wane.describe import Adjacency
 from wane.errors import InvalidDescription

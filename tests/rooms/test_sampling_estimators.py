@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from wane.certify import Certificate
+from wane.certificates import Certificate
 from wane.describe import Adjacency
 from wane.errors import InvalidDescription, Unreachable
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import wane
 from wane.audit import langevin_law as law
-from wane.certify import JointCertificate
+from wane.certificates import JointCertificate
 from wane.describe import Adjacency, Objective
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP

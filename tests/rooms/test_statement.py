@@ -16,7 +16,7 @@ from wane import (
     losses,
     report,
 )
-from wane.certify import JointCertificate, SideRelease
+from wane.certificates import JointCertificate, SideRelease
 from wane.cli import statement as command
 from wane.cli.options import number
 from wane.describe.fields import run_to_fields

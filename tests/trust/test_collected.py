@@ -23,7 +23,7 @@ from trust.collected import (
     verdict,
 )
 from trust.sealed import sealed
-from wane.certify import JointCertificate, SideRelease, certify
+from wane.certificates import JointCertificate, SideRelease, certify
 from wane.guarantees import RenyiDP
 from wane.report import certificate_document
 
@@ -33,7 +33,7 @@ import numpy as np
 import pytest
 
 from runs import RIDGE_RUN, make_run
-from wane.certify import certify
+from wane.certificates import certify
 from wane.cli.release import report
 from wane.learn import PrivateMean
 from wane.report import certificate_document
@@ -52,7 +52,7 @@ def test_a_fit():
 """
 FALSE = """
 from runs import RIDGE_RUN
-from wane.certify import certify
+from wane.certificates import certify
 from wane.report import certificate_document
 
 def test_a_wrong_fingerprint(monkeypatch):
@@ -61,7 +61,7 @@ def test_a_wrong_fingerprint(monkeypatch):
 """
 UNPROVEN = """
 from runs import RIDGE_RUN
-from wane.certify import JointCertificate, SideRelease, certify
+from wane.certificates import JointCertificate, SideRelease, certify
 from wane.guarantees import RenyiDP
 from wane.report import certificate_document
 

@@ -14,7 +14,7 @@ pytest.importorskip("flint")
 from runs import RIDGE_RUN, make_run
 from trust.edits import covered, edited, edits_of, leaves, plain
 from trust.tally import COUNTS
-from wane.certify import JointCertificate, SideRelease, certify
+from wane.certificates import JointCertificate, SideRelease, certify
 from wane.describe import Cyclic, Fact, Poisson
 from wane.describe.facts import FactKind
 from wane.documents import reading

@@ -11,7 +11,7 @@ pytest.importorskip("flint")
 
 from runs import make_run
 from trust.edits import plain, resealed
-from wane.certify import JointCertificate, SideRelease, certify
+from wane.certificates import JointCertificate, SideRelease, certify
 from wane.cli import main
 from wane.describe import Poisson
 from wane.documents import check_document

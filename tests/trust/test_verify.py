@@ -18,7 +18,7 @@ from laws.strategies import runs
 from runs import possible
 from trust.sealed import sealed
 from trust.tally import COUNTS
-from wane.certify import certify
+from wane.certificates import certify
 from wane.cli import main
 from wane.describe import (
     Adjacency,

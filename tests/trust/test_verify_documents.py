@@ -18,7 +18,7 @@ from trust.documents import check, document_of, failures
 from trust.sealed import sealed
 from trust.tally import COUNTS
 from wane.analyses import ANALYSES
-from wane.certify import certify
+from wane.certificates import certify
 from wane.describe import (
     Adjacency,
     EveryIterate,

@@ -11,7 +11,7 @@ from runs import RIDGE_RUN, make_run
 from trust.documents import document_of, failures, lower, rehashed, valid
 from trust.sealed import sealed
 from trust.tally import COUNTS
-from wane.certify import JointCertificate, SideRelease, certify
+from wane.certificates import JointCertificate, SideRelease, certify
 from wane.guarantees import GaussianDP, RenyiDP, WithFailure
 from wane.report import Account, certificate_document
 from wane.verify import Outcome, verify

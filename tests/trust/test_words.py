@@ -8,7 +8,7 @@ import pytest
 from runs import make_run
 from trust.edits import plain
 from trust.sealed import sealed
-from wane.certify import certify
+from wane.certificates import certify
 from wane.cli import main
 from wane.cli.card import model_card
 from wane.report import Account, NoiseSource, certificate_document, html_page, privacy_statement

@@ -15,8 +15,8 @@ from twins.members import described, laws_of, widest
 from twins.removal import claim_of
 from twins.samplers import exact_divergences, posterior, sample_laws
 from wane import certify, mu_by_position, mu_of_group
-from wane.certify import JointCertificate
-from wane.certify.groups import grouped
+from wane.certificates import JointCertificate
+from wane.certificates.groups import grouped
 from wane.describe import Adjacency
 from wane.describe.domains import MCP, Ridge
 from wane.guarantees import (

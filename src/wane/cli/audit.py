@@ -6,7 +6,7 @@ from argparse import Namespace
 from typing import Any
 
 from wane import report
-from wane.certify import Certificate, certify
+from wane.certificates import Certificate, certify
 from wane.cli.commands import proper
 from wane.cli.folder import check_new
 from wane.cli.options import Result, Verb, add_delta, whole

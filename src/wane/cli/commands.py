@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from wane import report
-from wane.certify import Calibrated, Certificate, calibrate, certify, curve
-from wane.certify.certificate import DEFAULT_DELTA
+from wane.certificates import Calibrated, Certificate, calibrate, certify, curve
+from wane.certificates.certificate import DEFAULT_DELTA
 from wane.cli.folder import check_new, new_file, write_text
 from wane.cli.options import Result
 from wane.describe import NoisyDescent

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wane import learn, report
-from wane.certify import certify
+from wane.certificates import certify
 from wane.cli.commands import proper
 from wane.cli.folder import new_folder
 from wane.cli.options import Verb, add_delta, number

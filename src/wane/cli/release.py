@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wane import report
-from wane.certify import Certificate, JointCertificate
+from wane.certificates import Certificate, JointCertificate
 from wane.cli.card import model_card
 from wane.cli.folder import complaints, write_text
 from wane.describe.fields import run_to_fields

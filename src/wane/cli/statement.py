@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from wane.certify import certify
+from wane.certificates import certify
 from wane.cli.commands import proper
 from wane.cli.options import Verb, add_delta
 from wane.describe import check

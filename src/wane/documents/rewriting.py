@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wane.certify import Certificate, JointCertificate, SideRelease, certify
+from wane.certificates import Certificate, JointCertificate, SideRelease, certify
 from wane.describe import Adjacency, Fact, check
 from wane.describe.fields import run_from_fields
 from wane.errors import InvalidDescription

@@ -15,7 +15,7 @@ from typing import Any
 import attr
 from dp_accounting import dp_event, privacy_accountant
 
-from wane.certify import Certificate, certify
+from wane.certificates import Certificate, certify
 from wane.describe import Adjacency, NoisyDescent
 from wane.describe.fields import run_from_fields, run_to_fields
 from wane.describe.json_text import read_json

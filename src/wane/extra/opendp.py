@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from wane.certify import Certificate
+from wane.certificates import Certificate
 from wane.describe import Adjacency, check
 from wane.errors import InvalidDescription, MissingExtra
 from wane.guarantees import GaussianDP, Guarantee

@@ -40,7 +40,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from wane.certify import Certificate, certify
+from wane.certificates import Certificate, certify
 from wane.describe import Adjacency, NoisyDescent, Phase, Schedule, check
 from wane.describe.domains import Domain, Unbounded
 from wane.describe.fields import run_to_fields

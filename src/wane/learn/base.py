@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from wane.certify import Certificate, JointCertificate, SideRelease, certify
+from wane.certificates import Certificate, JointCertificate, SideRelease, certify
 from wane.describe import (
     Adjacency,
     Cyclic,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from wane.certify import SideRelease
+from wane.certificates import SideRelease
 from wane.describe import Adjacency, Fact, FactKind, FullBatch, NoisyDescent, check
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP, WithFailure

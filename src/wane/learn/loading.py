@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wane._version import __version__
-from wane.certify import Certificate
+from wane.certificates import Certificate
 from wane.describe import Adjacency, check
 from wane.describe.facts import without_facts
 from wane.describe.fields import run_from_fields

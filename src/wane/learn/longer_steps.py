@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wane.certify import Certificate
+from wane.certificates import Certificate
 from wane.describe import FullBatch, check
 from wane.errors import InvalidDescription
 from wane.learn.bounding import require_described, row_norm

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from wane.certify import Certificate, calibrate
+from wane.certificates import Certificate, calibrate
 from wane.describe import Adjacency, NoiseMultiplier, NoisyDescent
 from wane.errors import InvalidDescription
 from wane.learn.declared import Voids, check_target, feature_scaler, generator, seed_voids

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wane.certify import certify
+from wane.certificates import certify
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import GaussianDP

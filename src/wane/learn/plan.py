@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wane.certify import calibrate
+from wane.certificates import calibrate
 from wane.describe import (
     Adjacency,
     Cyclic,

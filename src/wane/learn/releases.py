@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
-from wane.certify import Certificate, JointCertificate, SideRelease, certify
+from wane.certificates import Certificate, JointCertificate, SideRelease, certify
 from wane.describe import Adjacency, Fact, check
 from wane.describe.facts import without_facts
 from wane.describe.fields import run_from_fields, run_to_fields

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from wane.certify import Certificate, JointCertificate
+from wane.certificates import Certificate, JointCertificate
 from wane.learn.releases import certificate_to_fields, entered
 from wane.learn.void import VoidCertificate
 from wane.run import Checkpoint

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from wane.certify import Certificate, JointCertificate, SideRelease
+from wane.certificates import Certificate, JointCertificate, SideRelease
 from wane.describe import Adjacency, check
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from wane.certify import certify, composition_of
+from wane.certificates import certify, composition_of
 from wane.describe import Cyclic, FullBatch, ShuffledOnce
 from wane.errors import NothingGained, PrivacyWarning, UnscaledFeatures
 from wane.numerics.display import round_up_to

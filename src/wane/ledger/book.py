@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from wane.certify import Certificate, JointCertificate, SideRelease
+from wane.certificates import Certificate, JointCertificate, SideRelease
 from wane.describe import Adjacency, check
 from wane.errors import InvalidDescription, WaneError
 from wane.guarantees import Guarantee

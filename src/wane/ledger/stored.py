@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from wane._version import __version__
-from wane.certify import Certificate, JointCertificate, SideRelease
+from wane.certificates import Certificate, JointCertificate, SideRelease
 from wane.describe import Adjacency
 from wane.describe.facts import without_facts
 from wane.describe.fields import run_from_fields

@@ -11,14 +11,8 @@ from importlib.resources import files
 from typing import Any
 
 from wane._version import __version__
-from wane.certify import (
-    Certificate,
-    JointCertificate,
-    SideRelease,
-    composition_of,
-    delta_for,
-)
-from wane.certify.certificate import gaussian_mu_of, power_of, zcdp_of
+from wane.certificates import Certificate, JointCertificate, SideRelease, composition_of, delta_for
+from wane.certificates.certificate import gaussian_mu_of, power_of, zcdp_of
 from wane.describe.fields import run_to_fields
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.report import wording

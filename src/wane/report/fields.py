@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from wane.certify import Calibrated, Certificate, Curve, composition_of, delta_for
-from wane.certify.certificate import epsilon_of, gaussian_mu_of
+from wane.certificates import Calibrated, Certificate, Curve, composition_of, delta_for
+from wane.certificates.certificate import epsilon_of, gaussian_mu_of
 from wane.describe.fields import run_to_fields
 from wane.errors import NoTheoremApplies
 from wane.theory import Applies, Basis, Finding, Verdict

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Any
 
-from wane.certify import Curve
+from wane.certificates import Curve
 from wane.numerics.display import round_down_to, round_up_to
 
 UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from wane.certify import Certificate
+from wane.certificates import Certificate
 from wane.describe import NoisyDescent, Temperature, check
 from wane.errors import InvalidDescription
 from wane.report import Sampler

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from wane.certify import Certificate, certify
-from wane.certify.certificate import DEFAULT_DELTA, epsilon_of, gaussian_mu_of
+from wane.certificates import Certificate, certify
+from wane.certificates.certificate import DEFAULT_DELTA, epsilon_of, gaussian_mu_of
 from wane.describe import Adjacency, NoisyDescent, check, derived
 from wane.errors import NoTheoremApplies
 from wane.guarantees import GaussianDP, Guarantee

@@ -9,7 +9,7 @@ from pprint import pformat
 from typing import Any
 
 from wane import report
-from wane.certify import Certificate, calibrate, certify, curve
+from wane.certificates import Certificate, calibrate, certify, curve
 from wane.describe import NoisyDescent, check
 from wane.describe.facts import StatedRun, stated_from_fields, stated_to_fields
 from wane.describe.fields import run_to_fields

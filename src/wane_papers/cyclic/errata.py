@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from wane.audit.linear import exact_scalar_mu
-from wane.certify import mu_by_position
+from wane.certificates import mu_by_position
 from wane.describe import Cyclic, IterateNoise, NoisyDescent, Objective
 from wane.describe.domains import Domain, Ridge, Unbounded
 from wane.theory import facts

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wane.certify import certify
+from wane.certificates import certify
 from wane.describe import GradientNoise, NoisyDescent, Objective, WithoutReplacement
 from wane.describe.domains import Diameter
 from wane.theory import modulus_programme as programme

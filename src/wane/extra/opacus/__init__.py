@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wane.certify import Certificate
+from wane.certificates import Certificate
 from wane.errors import InvalidDescription, MissingExtra
 
 try:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from opacus.accountants import IAccountant
 
-from wane.certify import Certificate, certify, mu_by_position
+from wane.certificates import Certificate, certify, mu_by_position
 from wane.describe import (
     Adjacency,
     EveryIterate,

@@ -10,7 +10,7 @@ from typing import Any
 
 from opacus.accountants import PRVAccountant
 
-from wane.certify import certify
+from wane.certificates import certify
 from wane.describe import Adjacency, NoisyDescent, Phase, Poisson, Schedule
 from wane.errors import WaneError
 

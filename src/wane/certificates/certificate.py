@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from wane.audit.lower_bound import LowerBound, lower_bound
-from wane.certify.groups import grouped
+from wane.certificates.groups import grouped
 from wane.describe import Fact, NoisyDescent, check
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP, Guarantee, RenyiDP

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from wane.certify.certificate import Certificate
+from wane.certificates.certificate import Certificate
 from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP

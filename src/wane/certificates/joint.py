@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from wane.certify.certificate import (
+from wane.certificates.certificate import (
     DEFAULT_DELTA,
     Certificate,
     epsilon_of,

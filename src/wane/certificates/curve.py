@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from wane.certify.analyse import FactsOf, certify_with, no_facts
-from wane.certify.certificate import Certificate, epsilon_of
+from wane.certificates.analyse import FactsOf, certify_with, no_facts
+from wane.certificates.certificate import Certificate, epsilon_of
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription
 from wane.theory import Applies

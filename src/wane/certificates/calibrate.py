@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 
-from wane.certify.analyse import FactsOf, certify_with, no_facts
-from wane.certify.certificate import Certificate, gaussian_mu_of
-from wane.certify.targets import PrivacyGoal, goal_of
+from wane.certificates.analyse import FactsOf, certify_with, no_facts
+from wane.certificates.certificate import Certificate, gaussian_mu_of
+from wane.certificates.targets import PrivacyGoal, goal_of
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription, Unreachable
 from wane.numerics.roots import first_at_most

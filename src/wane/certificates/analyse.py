@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from wane.analyses import ANALYSES
-from wane.certify.certificate import Certificate
+from wane.certificates.certificate import Certificate
 from wane.describe import EveryIterate, Fact, NoisyDescent, check
 from wane.describe.facts import Facts
 from wane.errors import InvalidDescription, Unreachable
