@@ -9,9 +9,9 @@ import numpy as np
 
 import wane
 from benchmarks.timing import fastest, promise_kept
-from wane.theory.modulus_programme import Steps, least
-from wane.theory.modulus_rows import smooth_bounded
-from wane.theory.tangent_programme import Stretch, solve
+from wane.theorems.lemmas.modulus_programme import Steps, least
+from wane.theorems.lemmas.modulus_rows import smooth_bounded
+from wane.theorems.lemmas.tangent_programme import Stretch, solve
 
 
 def recursion() -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import wane
 from wane.numerics.display import round_up_to
-from wane.theory import Applies, Verdict
+from wane.theorems.theorem import Applies, Verdict
 
 HERE = Path(__file__).parent / "losses"
 DELTA = 1e-5

@@ -30,8 +30,19 @@ from _pytest.runner import runtestprotocol
 from mutants import Mutant, mutants_of
 
 ROOT = Path(__file__).resolve().parents[1]
-REQUIRED = ("analyses", "theory/facts.py", "describe/noise.py", "guarantees")
-FURTHER = ("theory", "mechanisms", "sampling", "sampling/distance")
+REQUIRED = (
+    "theorems/*/statement.py",
+    "theorems/lemmas/lipschitz.py",
+    "describe/noise.py",
+    "guarantees/*.py",
+)
+FURTHER = (
+    "theorems/*/*.py",
+    "theorems/*.py",
+    "mechanisms/*.py",
+    "sampling/*.py",
+    "sampling/distance/*.py",
+)
 UNMEASURED = ("guarantees/chain.py",)
 """Too new to have been measured: asked for with --all or by name."""
 TESTS = (
@@ -98,9 +109,8 @@ def _mutants(options: argparse.Namespace) -> list[Mutant]:
     package = ROOT / "src" / "wane"
     paths: list[Path] = []
     for name in names:
-        found = package / name
-        paths += sorted(found.glob("*.py")) if found.is_dir() else [found]
-    wanted = [p for p in dict.fromkeys(paths) if p.name != "__init__.py"]
+        paths += sorted(package.glob(name))
+    wanted = [p for p in dict.fromkeys(paths) if p.name not in ("__init__.py", "verifier.py")]
     if not (options.all or options.files):
         wanted = [p for p in wanted if not str(p).endswith(UNMEASURED)]
     if options.files:
@@ -209,7 +219,7 @@ class Campaign:
 
 
 OUT_OF_TIME = "out of time"
-HYPOTHESES = "src/wane/theory/theorem.py"
+HYPOTHESES = "src/wane/theorems/theorem.py"
 """Where conditions are looked up: who enters it may see which ones a theorem assumes."""
 
 

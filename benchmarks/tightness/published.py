@@ -34,8 +34,8 @@ from wane.guarantees import (
 from wane.numerics.normal import gaussian_delta
 from wane.numerics.roots import smallest_satisfying
 from wane.numerics.sampled_gaussian import renyi_replace
-from wane.theory import facts
-from wane.theory.loss_moduli import is_convex
+from wane.theorems.lemmas import lipschitz as facts
+from wane.theorems.lemmas.loss_moduli import is_convex
 from wane_papers.cyclic import printed as cyclic_paper
 from wane_papers.dynamics import printed as dynamics_paper
 from wane_papers.modulus import printed as modulus_paper

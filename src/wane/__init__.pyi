@@ -235,7 +235,7 @@ from wane.guarantees import (
 from wane.guarantees import (
     WithFailure as WithFailure,
 )
-from wane.theory.spread import (
+from wane.theorems.log_sobolev.spread import (
     tracked_log_sobolev as tracked_log_sobolev,
 )
 from wane_papers import (

@@ -19,11 +19,11 @@ from wane.describe.descent import NoisyDescent
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.numerics.normal import gaussian_delta
 from wane.numerics.roots import minimise_scalar_bounded
-from wane.theory.loss_moduli import modulus_in, whole_batch
-from wane.theory.moduli import AffineSquare, Modulus
-from wane.theory.modulus_programme import constant_value, least_constant
-from wane.theory.modulus_rows import weakly_smooth_offset
-from wane.theory.tangent_programme import Stretch, profile, solve
+from wane.theorems.lemmas.loss_moduli import modulus_in, whole_batch
+from wane.theorems.lemmas.moduli import AffineSquare, Modulus
+from wane.theorems.lemmas.modulus_programme import constant_value, least_constant
+from wane.theorems.lemmas.modulus_rows import weakly_smooth_offset
+from wane.theorems.lemmas.tangent_programme import Stretch, profile, solve
 
 MOST_STEPS = 10**15
 GAUSSIAN_ROUTE = "modulus programme, Gaussian total variation, boosted"

@@ -10,7 +10,7 @@ from wane.certificates import composition_of
 from wane.describe import Cyclic, IterateNoise, NoisyDescent, Objective
 from wane.describe.domains import Diameter, Domain, Unbounded
 from wane.mechanisms import OrnsteinUhlenbeckMechanism, PrivacyTarget, calibrated_ornstein_uhlenbeck
-from wane.theory import log_sobolev
+from wane.theorems.log_sobolev import dynamics as log_sobolev
 from wane_papers.certified import certified_mu, gaussian_mu
 from wane_papers.cyclic import printed as cyclic_paper
 from wane_papers.cyclic.printed import printed_lipschitz

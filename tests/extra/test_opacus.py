@@ -51,7 +51,7 @@ from wane.extra.opacus import (  # noqa: E402
 from wane.extra.torch import CyclicLoader  # noqa: E402
 from wane.report import certificate_document  # noqa: E402
 from wane.run import release_grid  # noqa: E402
-from wane.theory.facts import log_step_lipschitz  # noqa: E402
+from wane.theorems.lemmas.lipschitz import log_step_lipschitz  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(*QUIET)
 AT_MOST = 2.64

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import wane
-from wane.analyses import ANALYSES
 from wane.errors import MissingExtra
-from wane.theory import Analysis
+from wane.theorems.registry import ANALYSES
+from wane.theorems.theorem import Analysis
 
 ROOT = Path(wane.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
@@ -51,6 +51,13 @@ def test_public_names_are_what_they_were_whatever_was_imported():
         assert not inspect.ismodule(value) or name == "losses", name
 
 
+@pytest.mark.parametrize("package", [wane, wane.learn, wane.sampling], ids=lambda p: p.__name__)
+def test_no_module_hides_a_public_function(package):
+    """Importing a module sets it on its package, where it would hide a function of its name."""
+    modules = {info.name for info in pkgutil.iter_modules(package.__path__)}
+    assert not modules & set(package.__all__)
+
+
 def test_importing_wane_loads_no_theorem():
     code = "import sys, wane; print(sorted(m for m in sys.modules if m.startswith('wane')))"
     out = subprocess.run(
@@ -75,7 +82,7 @@ def test_every_analysis_is_registered():
     found = {
         id(value): value.name
         for module in modules()
-        if module.__name__.startswith("wane.analyses.")
+        if module.__name__.endswith(".statement")
         for value in vars(module).values()
         if isinstance(value, Analysis)
     }

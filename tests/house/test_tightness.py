@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import wane
-from wane.analyses import ANALYSES
+from wane.theorems.registry import ANALYSES
 
 ROOT = Path(wane.__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # benchmarks are not installed

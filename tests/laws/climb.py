@@ -28,7 +28,7 @@ from wane.describe import (
 )
 from wane.describe.domains import Box
 from wane.errors import InvalidDescription
-from wane.theory import Analysis, Applies
+from wane.theorems.theorem import Analysis, Applies
 
 GENES = 20
 Score = Callable[[np.ndarray], float]

@@ -27,11 +27,11 @@ from laws.gaussian import GaussianCase, gaussian_cases
 from laws.line import DIVERGENCE, QUADRATURE, hockey_stick, renyi
 from laws.plane import plane_cases
 from laws.purpose import purposeful
-from wane.analyses import ANALYSES
 from wane.describe.facts import Facts
 from wane.guarantees import GaussianDP, Guarantee, NumericalDP
-from wane.theory import Analysis, Applies
-from wane.theory.tuned import Profile, Tuned
+from wane.theorems.lemmas.family import Profile, Tuned
+from wane.theorems.registry import ANALYSES
+from wane.theorems.theorem import Analysis, Applies
 
 ORDERS = (1.5, 4.0, 10.0)
 EPSILONS = (0.0, 0.3, 1.0, 3.0)

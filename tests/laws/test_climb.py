@@ -9,8 +9,8 @@ import pytest
 from laws.climb import GENES, FromGenes, Score, climb, descent_score
 from laws.samplers import draw_kinetic, draw_sampled
 from laws.test_samplers import judge_distance, judge_kinetic, judge_privacy
-from wane.analyses import ANALYSES
 from wane.describe import NoisyDescent
+from wane.theorems.registry import ANALYSES
 
 BATCHES = {
     "poisson_composition": ("poisson",),

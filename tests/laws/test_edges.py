@@ -7,7 +7,6 @@ import pytest
 
 from runs import CONVEX, make_run
 from wane import certify
-from wane.analyses import ANALYSES
 from wane.describe import (
     Adjacency,
     Cyclic,
@@ -25,7 +24,9 @@ from wane.describe import (
 )
 from wane.describe.domains import MCP, Ball, Ridge, Unbounded
 from wane.describe.facts import Facts
-from wane.theory import Applies, Condition, FactCondition, conditions
+from wane.theorems import hypotheses as conditions
+from wane.theorems.registry import ANALYSES
+from wane.theorems.theorem import Applies, Condition, FactCondition
 
 CYCLIC = make_run(batches=Cyclic(10))
 

@@ -8,7 +8,7 @@ import pytest
 
 from laws.gaussian import gaussian_cases
 from laws.soundness import Tally
-from wane.theory.programme import Pool, constant_block
+from wane.theorems.lemmas.programme import Pool, constant_block
 
 
 def check(cases: int, seed: int) -> float:

@@ -11,15 +11,14 @@ import warnings
 import pytest
 
 import wane
-from wane.analyses import ANALYSES
 from wane.certificates.certificate import epsilon_of, power_of
 from wane.describe import Adjacency, EveryIterate, LastIterate
 from wane.describe.domains import Ball, Ridge, Unbounded
 from wane.describe.facts import Fact, FactKind, Facts
 from wane.describe.noise import GradientNoise, IterateNoise, NoiseMultiplier, Temperature
 from wane.errors import InvalidDescription
-from wane.theory import Applies
-from wane.theory.theorem import FactCondition
+from wane.theorems.registry import ANALYSES
+from wane.theorems.theorem import Applies, FactCondition
 
 SIZES = (1e-300, 1e-150, 1e-30, 1e-3, 0.5, 1.0, 2.0, 1e3, 1e30, 1e150, 1e300)
 DRAWS = 400

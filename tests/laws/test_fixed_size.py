@@ -8,14 +8,14 @@ import pytest
 from scipy.special import ndtr
 
 from runs import make_run
-from wane.analyses.subsampled_iteration import fixed_size_last_iterate
-from wane.analyses.subsampling import fixed_size_composition
 from wane.audit import ScalarMap, TinyDescent, fixed_size_pair, interval
 from wane.describe import Adjacency, GradientNoise, Objective, WithoutReplacement
 from wane.describe.domains import Diameter
 from wane.guarantees import GaussianDP, NumericalDP, Pair, SampledGaussianStep
 from wane.numerics.normal import gaussian_delta
-from wane.theory import Applies
+from wane.theorems.composition.statement import fixed_size_composition
+from wane.theorems.sampled.statement import fixed_size_last_iterate
+from wane.theorems.theorem import Applies
 
 QUADRATURE = 1e-6
 ORDERS = np.exp([-3.0, -1.2, -0.4, -0.05, 0.0, 0.05, 0.4, 1.2, 3.0])

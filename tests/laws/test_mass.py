@@ -11,12 +11,12 @@ from laws.line import DIVERGENCE, QUADRATURE, TooFine, hockey_stick, renyi
 from laws.plane import PlaneCase, plane_cases
 from laws.purpose import one_more_record
 from laws.soundness import Tally, corpus, run_pairs, stream, violations
-from wane.analyses import ANALYSES
-from wane.analyses.composition import gaussian_composition
-from wane.analyses.interpolation import last_iterate
 from wane.describe import NoisyDescent
 from wane.guarantees import GaussianDP
-from wane.theory import Applies
+from wane.theorems.composition.statement import gaussian_composition
+from wane.theorems.joint_programme.statement import last_iterate
+from wane.theorems.registry import ANALYSES
+from wane.theorems.theorem import Applies
 
 OF_DESCENT = {a.name for a in ANALYSES if a.of is NoisyDescent}
 LEAST_MET = 50

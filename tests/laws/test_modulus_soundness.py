@@ -10,20 +10,21 @@ import pytest
 
 from laws.chains import hockey_stick, random_chain, renyi
 from runs import make_run
-from wane.analyses.contraction import fixed_size_contraction, poisson_contraction
-from wane.analyses.modulus import last_iterate_modulus
-from wane.analyses.subsampled_iteration import fixed_size_last_iterate, poisson_last_iterate
 from wane.describe import GradientNoise, Objective, Poisson
 from wane.describe.domains import Diameter, Unbounded
-from wane.theory import Applies, rollout, tangent_programme
-from wane.theory import modulus_programme as programme
-from wane.theory import modulus_rows as rows
-from wane.theory.loss_moduli import Batch, step_modulus
-from wane.theory.moduli import Least, Shifted
-from wane.theory.sampled_plan import SHARES, SampledPlan
-from wane.theory.sampled_steps import binomial_tail, cap_for, with_bad_event
-from wane.theory.tangent_programme import Stretch, profile, solve
-from wane.theory.tracking import tracked_distances
+from wane.theorems.contraction.statement import fixed_size_contraction, poisson_contraction
+from wane.theorems.lemmas import modulus_programme as programme
+from wane.theorems.lemmas import modulus_rows as rows
+from wane.theorems.lemmas import rollout, tangent_programme
+from wane.theorems.lemmas.loss_moduli import Batch, step_modulus
+from wane.theorems.lemmas.moduli import Least, Shifted
+from wane.theorems.lemmas.sampled_plan import SHARES, SampledPlan
+from wane.theorems.lemmas.sampled_steps import binomial_tail, cap_for, with_bad_event
+from wane.theorems.lemmas.tangent_programme import Stretch, profile, solve
+from wane.theorems.lemmas.tracking import tracked_distances
+from wane.theorems.modulus.statement import last_iterate_modulus
+from wane.theorems.sampled.statement import fixed_size_last_iterate, poisson_last_iterate
+from wane.theorems.theorem import Applies
 
 QUADRATURE = 1e-6
 ORDERS = (1.5, 4.0, 16.0)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from laws.strategies import positive, runs
 from runs import possible
 from wane import certify
-from wane.analyses import ANALYSES
 from wane.describe import (
     Adjacency,
     EveryIterate,
@@ -27,7 +26,8 @@ from wane.describe import (
     WithoutReplacement,
 )
 from wane.describe.fields import run_from_fields, run_to_fields
-from wane.theory import Applies, DoesNotApply
+from wane.theorems.registry import ANALYSES
+from wane.theorems.theorem import Applies, DoesNotApply
 
 EXACT = 1e-9
 laws = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

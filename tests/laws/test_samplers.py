@@ -22,7 +22,7 @@ from wane.audit.meaning import PREDICATES, Truth
 from wane.guarantees import GaussianDP
 from wane.sampling.distance import Direction, certify_distance
 from wane.sampling.privacy import KINETIC, TRANSFERS, certify_samples, certify_underdamped
-from wane.theory import Applies
+from wane.theorems.theorem import Applies
 
 ORDERS = (1.5, 2.0, 3.0, 5.0, 8.0)
 GAUSSIAN = 1e-9

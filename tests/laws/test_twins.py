@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from laws.strategies import runs
 from laws.test_registry import laws
 from wane import certify, mu_by_position, mu_of_group
-from wane.analyses.interpolation import last_iterate
 from wane.describe import Cyclic, EveryIterate, Iterates, Schedule
-from wane.theory import records
+from wane.theorems.joint_programme.statement import last_iterate
+from wane.theorems.lemmas import positions as records
 
 EXACT = 1e-9
 

@@ -11,9 +11,9 @@ pytest.importorskip("flint")
 from laws.gaussian import GaussianCase
 from laws.line import QUADRATURE, hockey_stick
 from laws.soundness import ROUNDING, corpus, stream
+from wane.balls.arithmetic import as_float_up, ball, top
 from wane.guarantees import GaussianDP
-from wane.verify.balls import as_float_up, ball, top
-from wane.verify.theorems import RESTING_ON_A_FACT, THEOREMS
+from wane.verify.registry import verifiers
 
 EPSILONS = (0.0, 1.0)
 SAMPLED = ("poisson", "fixed_size")
@@ -22,14 +22,14 @@ SAMPLED = ("poisson", "fixed_size")
 
 def bounds(case, *, sampled: bool):
     """Every theorem of the verifier that covers this run, with the facts that are true of it."""
-    for name, theorem in THEOREMS.items():
+    for name, theorem in verifiers().items():
         if sampled or not name.startswith(SAMPLED):
             bound = theorem(case.run)
             if bound is not None:
                 yield name, bound
     for fact in getattr(case, "facts", ()):
-        for name, (kind, theorem) in RESTING_ON_A_FACT.items():
-            if kind == fact.kind.value:
+        for name, theorem in verifiers().items():
+            if theorem.fact == fact.kind.value:
                 bound = theorem(case.run, fact.value)
                 if bound is not None:
                     yield name, bound

@@ -16,8 +16,8 @@ from wane.describe import NoisyDescent, Objective
 from wane.describe.threat import Adjacency
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP, RenyiDP
-from wane.theory import log_sobolev as lsi
-from wane.theory.programme import Block, Pool
+from wane.theorems.lemmas.programme import Block, Pool
+from wane.theorems.log_sobolev import dynamics as lsi
 from wane_papers.dynamics import printed
 from wane_papers.dynamics.planning import (
     descent_noise,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from vectors import TEN_DIGITS, cases
 
-from wane.theory import pooling
-from wane.theory.programme import Block, Pool, constant_block, quiet_block
-from wane.theory.timeline import (
+from wane.theorems.lemmas import isotonic as pooling
+from wane.theorems.lemmas.programme import Block, Pool, constant_block, quiet_block
+from wane.theorems.lemmas.timeline import (
     Segment,
     Timeline,
     bounded_record_mu_squared,

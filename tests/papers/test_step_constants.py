@@ -8,7 +8,7 @@ from vectors import TEN_DIGITS, cases
 
 from wane.describe import Objective, losses
 from wane.describe.domains import Ridge
-from wane.theory import facts
+from wane.theorems.lemmas import lipschitz as facts
 
 SHEET = "cyclic_and_clipping"
 

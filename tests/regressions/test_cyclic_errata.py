@@ -12,7 +12,7 @@ from vectors import TEN_DIGITS, load
 from wane import certify, mu_by_position
 from wane.describe import Cyclic, IterateNoise, LossForm, NoisyDescent, Objective, losses
 from wane.describe.domains import Ridge
-from wane.theory import facts
+from wane.theorems.lemmas import lipschitz as facts
 
 COUNTEREXAMPLES = load("cyclic_and_clipping")["counterexample"]
 
@@ -199,7 +199,7 @@ def test_a_noiseless_phase_is_covered_by_later_noise():
 
 def test_long_expansion_then_contraction_is_not_rounded_down():
     """A million steps out and a million back: offsets of 1e5 must not cost digits unnoticed."""
-    from wane.theory.programme import constant_block, quiet_block
+    from wane.theorems.lemmas.programme import constant_block, quiet_block
 
     n, x = 10**6, 0.1
     grown = constant_block(0.0, x, 0.0, n)

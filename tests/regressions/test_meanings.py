@@ -37,7 +37,7 @@ from wane.mixing import mixing
 from wane.report import certificate_document
 from wane.sampling import Losses, Posterior, certify_distance
 from wane.sampling.distance import Direction
-from wane.theory import contraction
+from wane.theorems.contraction import recursion as contraction
 from wane.verify import Outcome, verify
 
 
@@ -340,7 +340,7 @@ def test_verify_refuses_the_claim_that_counted_all_records(monkeypatch):
     def slipped(run):
         return counted(run)[1:]  # n others only
 
-    monkeypatch.setattr("wane.analyses.contraction.recursions_of", slipped)
+    monkeypatch.setattr("wane.theorems.contraction.statement.recursions_of", slipped)
     certificate = certify(PULLED)
     assert certificate.delta(0.0) == pytest.approx(0.7997, abs=1e-4)
     assert certificate.delta(2.0) == pytest.approx(0.7997, abs=1e-4)

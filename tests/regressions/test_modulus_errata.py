@@ -9,9 +9,6 @@ from scipy import special
 
 from laws.chains import Chain, Loss, hockey_stick, renyi
 from wane import mixing
-from wane.analyses.contraction import poisson_contraction
-from wane.analyses.modulus import last_iterate_modulus
-from wane.analyses.subsampled_iteration import fixed_size_last_iterate, poisson_last_iterate
 from wane.describe import (
     GradientNoise,
     LossForm,
@@ -24,12 +21,15 @@ from wane.describe import (
 from wane.describe.domains import Diameter
 from wane.numerics.normal import gaussian_delta
 from wane.numerics.sampled_gaussian import renyi_replace
-from wane.theory import modulus_programme as programme
-from wane.theory import modulus_rows as rows
-from wane.theory.loss_moduli import Batch, is_convex, step_modulus
-from wane.theory.moduli import AffineSquare
-from wane.theory.sampled_plan import SampledPlan
-from wane.theory.sampled_steps import binomial_tail
+from wane.theorems.contraction.statement import poisson_contraction
+from wane.theorems.lemmas import modulus_programme as programme
+from wane.theorems.lemmas import modulus_rows as rows
+from wane.theorems.lemmas.loss_moduli import Batch, is_convex, step_modulus
+from wane.theorems.lemmas.moduli import AffineSquare
+from wane.theorems.lemmas.sampled_plan import SampledPlan
+from wane.theorems.lemmas.sampled_steps import binomial_tail
+from wane.theorems.modulus.statement import last_iterate_modulus
+from wane.theorems.sampled.statement import fixed_size_last_iterate, poisson_last_iterate
 from wane_papers.modulus import printed
 from wane_papers.modulus.printed import Standing
 

@@ -132,7 +132,6 @@ def test_no_privacy_number_is_rounded_to_nearest():
     found = {
         path.name: names
         for path in SOURCES
-        if "literature" not in path.parts and "reproduce" not in path.parts
         if (names := _rounded_to_nearest(ast.parse(path.read_text())))
     }
     assert set(found) <= OWN_NUMBERS, found

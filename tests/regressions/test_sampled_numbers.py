@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import wane
-from wane.analyses import subsampling
+from wane.balls.arithmetic import PRECISION, ball, bits
+from wane.balls.lemmas.levels import representatives
 from wane.describe.noise import Temperature
 from wane.guarantees import NumericalDP, Pair, SampledGaussianStep
 from wane.mixing import mixing
-from wane.theory.levels import rounded_down
-from wane.verify import theorems
-from wane.verify.balls import PRECISION, ball, bits
-from wane.verify.levels import representatives
+from wane.theorems.composition import statement as subsampling
+from wane.theorems.composition import verifier as theorems
+from wane.theorems.lemmas.levels import rounded_down
 
 LIPSCHITZ_AND_RIDGE = {"gradient_bound": 1.0, "strong_convexity": 0.0, "ridge": 0.5}
 STRONGLY_CONVEX = {"gradient_bound": 1.0, "strong_convexity": 0.5}

@@ -20,7 +20,7 @@ from wane.mechanisms import IteratedLaplace, coupling
 from wane.mechanisms.amplification import bounded_gaussian, by_doeblin, renyi_by_dobrushin
 from wane.mechanisms.laplace import laplace_renyi
 from wane.sampling.gibbs import exact_gibbs, exact_gibbs_bounded
-from wane.theory.contraction import recursion
+from wane.theorems.contraction.recursion import recursion
 from wane.verify import verify
 
 BATCHES = [

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from runs import make_run
-from wane.analyses import ANALYSES
 from wane.certificates import certify
 from wane.describe import (
     Adjacency,
@@ -26,7 +25,10 @@ from wane.describe import (
 )
 from wane.describe.domains import MCP, Ball, Unbounded
 from wane.describe.facts import Facts
-from wane.theory import Applies, DoesNotApply, conditions, modulus_conditions
+from wane.theorems import hypotheses as conditions
+from wane.theorems import modulus_hypotheses as modulus_conditions
+from wane.theorems.registry import ANALYSES
+from wane.theorems.theorem import Applies, DoesNotApply
 
 BY_NAME = {a.name: a for a in ANALYSES}
 STATEMENTS = {

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from runs import CONVEX, make_run
-from wane.analyses import ANALYSES
 from wane.describe import (
     Cyclic,
     Fact,
@@ -23,7 +22,8 @@ from wane.describe import (
 from wane.describe.domains import MCP, Ridge, Unbounded
 from wane.describe.facts import Facts
 from wane.errors import InvalidDescription
-from wane.theory import facts
+from wane.theorems.lemmas import lipschitz as facts
+from wane.theorems.registry import ANALYSES
 
 mp = mpmath.mp.clone()
 mp.dps = 50

@@ -9,7 +9,6 @@ import pytest
 
 from runs import make_run
 from wane import mu_by_position
-from wane.analyses import ANALYSES
 from wane.describe import (
     Adjacency,
     Cyclic,
@@ -25,8 +24,9 @@ from wane.describe import (
 )
 from wane.describe.domains import Diameter
 from wane.guarantees import Pair
-from wane.theory import records
-from wane.theory.loss_moduli import Batch, cool_down_modulus, step_modulus
+from wane.theorems.lemmas import positions as records
+from wane.theorems.lemmas.loss_moduli import Batch, cool_down_modulus, step_modulus
+from wane.theorems.registry import ANALYSES
 
 BY_NAME = {a.name: a for a in ANALYSES}
 NONSMOOTH = Objective(gradient_bound=1.0, strong_convexity=0.0)

@@ -25,7 +25,7 @@ from wane.sampling import (
     linear_posterior,
     simulate,
 )
-from wane.sampling.draw import kinetic_grid
+from wane.sampling.drawing import kinetic_grid
 
 CHAINS = 40_000
 

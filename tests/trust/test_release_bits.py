@@ -42,7 +42,7 @@ from wane.sampling import (
     linear_posterior,
     mean_posterior,
 )
-from wane.sampling.draw import kinetic_grid
+from wane.sampling.drawing import kinetic_grid
 
 ROWS = 300
 

@@ -8,12 +8,12 @@ import pytest
 pytest.importorskip("flint")
 
 from runs import make_run
+from wane.balls.arithmetic import PRECISION, ball, bits, top
+from wane.balls.gaussian import gaussian_delta
+from wane.balls.lemmas.accounts import Sampled, Workshop, _norms, _sums
+from wane.balls.lemmas.sampled_steps import Direction, PlainStep, SampledStep, exceeding
 from wane.describe import Adjacency, EveryIterate, NoiseMultiplier, Objective, Poisson
-from wane.verify.accounts import Sampled, Workshop, _norms, _sums
-from wane.verify.balls import PRECISION, ball, bits, top
-from wane.verify.gaussian import gaussian_delta
-from wane.verify.sampled import Direction, PlainStep, SampledStep, exceeding
-from wane.verify.theorems import poisson_composition
+from wane.theorems.composition.verifier import poisson_composition
 
 DEVIATIONS = (0.0, 0.3, 1.0, 3.0, 5.0, 7.0)
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 pytest.importorskip("flint")
 
 from trust.tally import COUNTS
+from wane.balls.arithmetic import ball
 from wane.errors import InvalidDescription
 from wane.sampling import Target, Underdamped, certify_underdamped
 from wane.sampling.distance.standard import kinetic_letters_of
 from wane.sampling.kinetic_privacy import composed_mu, last_state_mu, mu_with_window
 from wane.verify import kinetic
-from wane.verify.balls import ball
 
 ROUNDING = 1e-9
 

@@ -19,11 +19,11 @@ pytest.importorskip("flint")
 from flint import arb
 
 from twins.samplers import exact_divergences
+from wane.balls.lemmas.moduli import Affine, Modulus
+from wane.balls.lemmas.tangent_programme import Stretch, least_cost
 from wane.sampling.chain import Overdamped, PointStart, Target
 from wane.sampling.distance import Direction, Question
 from wane.verify.closeness import Chain, Letters
-from wane.verify.meeting import Stretch, least_cost
-from wane.verify.moduli import Affine, Modulus
 
 
 def modulus(*lines: tuple[float, float]) -> Modulus:

@@ -15,7 +15,7 @@ from twins.removal import Case
 from twins.samplers import exact_divergences, posteriors, questions, sample_laws
 from wane.errors import MissingExtra
 from wane.sampling.distance import DistanceBound
-from wane.theory.theorem import Analysis, Condition
+from wane.theorems.theorem import Analysis, Condition
 
 
 @cache

@@ -19,7 +19,7 @@ from wane.guarantees import Guarantee
 from wane.sampling.distance import DistanceBound, Question
 from wane.sampling.privacy import KINETIC
 from wane.sampling.runs import UnderdampedRun
-from wane.theory.theorem import Analysis, Condition, Finding
+from wane.theorems.theorem import Analysis, Condition, Finding
 
 EPSILONS = (0.0, 1.0, 2.0)
 ORDERS = (1.5, 4.0)

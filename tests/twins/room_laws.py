@@ -51,13 +51,13 @@ from wane.sampling.distance.standard import kinetic_letters_of
 from wane.sampling.planning import distances
 from wane.sampling.privacy import certify_underdamped
 from wane.sampling.runs import OverdampedRun, UnderdampedRun
-from wane.theory import log_sobolev as langevin
-from wane.theory.modulus_programme import Steps, value
-from wane.theory.pooling import mu_squared
-from wane.theory.rollout import saddle_switch
-from wane.theory.spread import tracked_log_sobolev
-from wane.theory.tracking import tracked_distances
-from wane.theory.tuned import Profile
+from wane.theorems.lemmas.family import Profile
+from wane.theorems.lemmas.isotonic import mu_squared
+from wane.theorems.lemmas.modulus_programme import Steps, value
+from wane.theorems.lemmas.rollout import saddle_switch
+from wane.theorems.lemmas.tracking import tracked_distances
+from wane.theorems.log_sobolev import dynamics as langevin
+from wane.theorems.log_sobolev.spread import tracked_log_sobolev
 
 NEAR = 1.0 - 1e-9
 

@@ -22,14 +22,14 @@ RISK = "it is about accuracy, and no privacy rests on it"
 INFINITE = "a void certificate says infinity or one, of which half is no smaller claim"
 
 NO_CLAIM: dict[str, str] = {
-    "certify.calibrate._Search.mu": TARGET,
-    "certify.calibrate._Search.mu_by": TARGET,
-    "certify.certificate.Certificate.bracket_mu": LOWER,
-    "certify.certificate.Certificate.least_mu": LOWER,
-    "certify.targets.ApproximateGoal.mu_of": TARGET,
-    "certify.targets.ConcentratedGoal.mu_of": TARGET,
-    "certify.targets.GaussianGoal.mu_of": TARGET,
-    "certify.targets.RenyiGoal.mu_of": TARGET,
+    "certificates.calibrate._Search.mu": TARGET,
+    "certificates.calibrate._Search.mu_by": TARGET,
+    "certificates.certificate.Certificate.bracket_mu": LOWER,
+    "certificates.certificate.Certificate.least_mu": LOWER,
+    "certificates.targets.ApproximateGoal.mu_of": TARGET,
+    "certificates.targets.ConcentratedGoal.mu_of": TARGET,
+    "certificates.targets.GaussianGoal.mu_of": TARGET,
+    "certificates.targets.RenyiGoal.mu_of": TARGET,
     "guarantees.fields.guarantee_from_fields": "it reads a guarantee back that a document states",
     "learn.curvature.Budgets.epsilon": TARGET,
     "learn.longer_steps._bound": "it passes on what `private_curvature` claims",
@@ -40,12 +40,8 @@ NO_CLAIM: dict[str, str] = {
     "mechanisms.calibration.calibrated_ornstein_uhlenbeck": "a mechanism, which claims by itself",
     "mechanisms.laplace.log_density": "a density, from which `IteratedLaplace.renyi` is computed",
     "mechanisms.numerical.DiffusionMechanism.estimated_intrinsic_sensitivity": "an estimate",
-    "planning.descent_noise": "a noise, whose run is certified by itself",
-    "planning.excess_risk": RISK,
-    "planning.output_perturbation_risk": RISK,
-    "planning.plan_descent": "a plan, whose run is certified by itself",
-    "theory.log_sobolev.settled_constant": LOWER,
-    "theory.theorem.FactCondition.value": "it looks a stated number up",
+    "theorems.log_sobolev.dynamics.settled_constant": LOWER,
+    "theorems.theorem.FactCondition.value": "it looks a stated number up",
 }
 """What the walk finds that claims nothing, with the reason."""
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from wane.analyses import ANALYSES
 from wane.certificates.certificate import Certificate
 from wane.describe import EveryIterate, Fact, NoisyDescent, check
 from wane.describe.facts import Facts
 from wane.errors import InvalidDescription, Unreachable
-from wane.theory import Analysis
+from wane.theorems.registry import ANALYSES
+from wane.theorems.theorem import Analysis
 
 
 def certify(

@@ -16,7 +16,7 @@ from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP, Guarantee, RenyiDP
 from wane.guarantees.renyi import LinearCurve
 from wane.numerics.display import round_up_to
-from wane.theory import Applies, Basis, DoesNotApply, Finding, Verdict
+from wane.theorems.theorem import Applies, Basis, DoesNotApply, Finding, Verdict
 
 DEFAULT_DELTA = 1e-5
 """Where a best theorem must be named and nobody said at which delta."""

@@ -11,7 +11,7 @@ from wane.certificates.analyse import FactsOf, certify_with, no_facts
 from wane.certificates.certificate import Certificate, epsilon_of
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription
-from wane.theory import Applies
+from wane.theorems.theorem import Applies
 
 
 class Axis(Enum):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from wane.describe import Adjacency, NoisyDescent, Poisson
 from wane.errors import NoTheoremApplies
 from wane.guarantees import GaussianDP, Guarantee, NumericalDP
-from wane.theory import Applies, FactCondition
+from wane.theorems.theorem import Applies, FactCondition
 
 
 def grouped(run: NoisyDescent, verdict: Applies, size: int) -> Guarantee:

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wane.analyses.interpolation import last_iterate
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription, NoTheoremApplies
-from wane.theory import DoesNotApply, records
+from wane.theorems.joint_programme.statement import last_iterate
+from wane.theorems.lemmas import positions as records
+from wane.theorems.theorem import DoesNotApply
 
 MOST_POSITIONS = 1_000_000
 MOST_STEPS_LISTED = 10_000_000

@@ -15,7 +15,7 @@ import numpy as np
 from wane.describe import Cyclic, FullBatch, NoisyDescent, ShuffledOnce
 from wane.guarantees import RenyiDP
 from wane.run import DiscreteGaussian
-from wane.theory import facts
+from wane.theorems.lemmas import lipschitz as facts
 
 _UP = 1.0 + 1e-12
 

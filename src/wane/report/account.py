@@ -7,7 +7,7 @@ from typing import Any
 
 from wane.report import wording
 from wane.report.wording import EarlierReleases, ExactNoise, NoiseSource
-from wane.theory import Basis
+from wane.theorems.theorem import Basis
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from wane.certificates import Calibrated, Certificate, Curve, composition_of, de
 from wane.certificates.certificate import epsilon_of, gaussian_mu_of
 from wane.describe.fields import run_to_fields
 from wane.errors import NoTheoremApplies
-from wane.theory import Applies, Basis, Finding, Verdict
+from wane.theorems.theorem import Applies, Basis, Finding, Verdict
 
 
 def certificate_fields(

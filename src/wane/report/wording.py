@@ -24,7 +24,7 @@ from wane.describe.batches import Poisson, ShuffledOnce, WithoutReplacement
 from wane.describe.constants import defined
 from wane.report.citations import reference
 from wane.report.text import shown
-from wane.theory import Analysis, Basis
+from wane.theorems.theorem import Analysis, Basis
 
 LOSS_CONSTANTS = (
     "gradient_bound",

@@ -64,7 +64,7 @@ from wane.sampling.distance import (
 from wane.sampling.distance import (
     plan_sampling as plan_sampling,
 )
-from wane.sampling.draw import (
+from wane.sampling.drawing import (
     draw as draw,
 )
 from wane.sampling.estimators import (
@@ -142,10 +142,10 @@ from wane.sampling.runs import (
 from wane.sampling.runs import (
     UnderdampedRun as UnderdampedRun,
 )
-from wane.sampling.simulate import (
+from wane.sampling.simulation import (
     Projected as Projected,
 )
-from wane.sampling.simulate import (
+from wane.sampling.simulation import (
     simulate as simulate,
 )
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from wane.describe import check
 from wane.errors import InvalidDescription, MissingExtra
 from wane.sampling.potentials import Potential
-from wane.sampling.simulate import Described, states
+from wane.sampling.simulation import Described, states
 
 Array = NDArray[np.float64]
 T = TypeVar("T")

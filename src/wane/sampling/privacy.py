@@ -19,7 +19,7 @@ from wane.sampling import kinetic_privacy
 from wane.sampling.gibbs import exact_gibbs_bounded
 from wane.sampling.runs import OverdampedRun, SampledPosterior, UnderdampedRun
 from wane.sampling.transfer import transferred
-from wane.theory.theorem import (
+from wane.theorems.theorem import (
     Answer,
     Applies,
     Basis,

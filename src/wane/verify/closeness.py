@@ -15,7 +15,7 @@ from itertools import product
 
 from flint import arb
 
-from wane.verify.balls import as_float_up, ball, bits, rounded_constant, top
+from wane.balls.arithmetic import as_float_up, ball, bits, rounded_constant, top
 
 BITS = 128
 """The recursion adds positive numbers, so that few digits are lost."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -11,10 +11,11 @@ from typing import Any
 
 from flint import arb
 
+from wane.balls.arithmetic import PRECISION, as_float_up, ball, bits, top
+from wane.balls.bounds import Bound, Concentrated, Failing, Gaussian, Searched
+from wane.balls.lemmas.positions import TooLarge
 from wane.describe import Adjacency, NoisyDescent
 from wane.errors import InvalidDescription
-from wane.verify.balls import PRECISION, as_float_up, ball, bits, top
-from wane.verify.bounds import Bound, Concentrated, Failing, Gaussian, Searched
 from wane.verify.claims import (
     ALL_SEEN,
     Claim,
@@ -32,17 +33,11 @@ from wane.verify.claims import (
     rows_per_person,
 )
 from wane.verify.proven import proven, supports
-from wane.verify.records import TooLarge
+from wane.verify.registry import verifiers
 from wane.verify.sampler import TRANSFERS, Posterior, Sampler, Samples
-from wane.verify.theorems import (
-    COMPOSITIONS,
-    GAUSSIAN,
-    RESTING_ON_A_FACT,
-    SEEN,
-    THEOREMS,
-    Theorem,
-)
 
+Theorem = Callable[[NoisyDescent], Bound | None]
+"""Returns None where a hypothesis fails."""
 NOT_LEAST = "the verifier's own bound is larger, but need not be the least"
 
 
@@ -107,7 +102,7 @@ def verify(document: Mapping[str, Any]) -> Verification:
         theorems = _theorems(document, run) | _sampling(document, run)
         found += _unknown_theorems(document, theorems)
         void, size = is_void(document), rows_per_person(document)
-        judge = _Judge(run, applying_theorems(document), str(document["theorem"]), theorems, size)
+        judge = _Judge(run, theorems, applying_theorems(document), str(document["theorem"]), size)
     except (AttributeError, KeyError, TypeError, OverflowError) as error:
         raise InvalidDescription(
             f"the file must be a whole certificate document, got none or a part: {error!r:.80}."
@@ -131,14 +126,14 @@ def _unproven(claims: Iterable[Claim], why: str, found: Sequence[str], void: boo
 
 def _theorems(document: Mapping[str, Any], run: NoisyDescent) -> dict[str, Theorem]:
     """The theorems, and those that rest on facts which the document states of this very run."""
-    made = dict(THEOREMS)
+    made: dict[str, Theorem] = dict(verifiers())
+    resting = {row.fact: row for row in verifiers().values() if row.fact is not None}
     for kind, value in facts_of(document, run).items():
-        if kind not in RESTING_ON_A_FACT:
+        if kind not in resting:
             raise InvalidDescription(
-                f"a fact must be one of {', '.join(RESTING_ON_A_FACT)}, got {kind!r:.60}."
+                f"a fact must be one of {', '.join(resting)}, got {kind!r:.60}."
             )
-        name, theorem = RESTING_ON_A_FACT[kind]
-        made[name] = partial(theorem, k=value)
+        made[resting[kind].name] = partial(resting[kind], k=value)
     return made
 
 
@@ -169,15 +164,20 @@ def _idle(claim: Claim) -> Checked | None:
     return None
 
 
+def _compositions() -> list[str]:
+    """Theorems for a run all of whose iterates are seen."""
+    return [row.name for row in verifiers().values() if row.all_steps_seen]
+
+
 class _Judge:
     """Computes each theorem's bound once."""
 
     def __init__(
         self,
         run: NoisyDescent,
+        theorems: Mapping[str, Theorem],
         said_to_apply: Sequence[str] = (),
         headline: str = "",
-        theorems: Mapping[str, Theorem] = THEOREMS,
         size: int = 1,
     ) -> None:
         self._run = run
@@ -217,9 +217,10 @@ class _Judge:
 
     def _names(self, claim: Claim) -> list[str]:
         if claim.theorem == ALL_SEEN:
-            return list(COMPOSITIONS)
+            return _compositions()
         if claim.theorem in self._theorems and claim.theorem is not None:
-            return [*SEEN.get(claim.theorem, ()), claim.theorem]
+            known = verifiers().get(claim.theorem)
+            return [*(known.never_worse_than if known else ()), claim.theorem]
         # the theorem of the headline first; what it does not prove may follow from another
         return sorted(self._theorems, key=lambda name: name != self._headline)
 
@@ -250,7 +251,7 @@ class _Judge:
                 return None, "no group guarantee is known for null records of a loss that bends"
             if isinstance(bound, Concentrated):
                 return None, "the fact it rests on says nothing of several null or added records"
-            if self._run.adjacency is Adjacency.ADD_REMOVE and name not in COMPOSITIONS:
+            if self._run.adjacency is Adjacency.ADD_REMOVE and name not in _compositions():
                 return None, "it counts the other records, of which there may be more or fewer"
         return bound.for_group(self.size), ""
 
@@ -300,7 +301,7 @@ class _Joint:
             return self.headline.check(claim)
         if claim.part is not None:
             return self.judges[claim.part].check(claim)
-        names = COMPOSITIONS if claim.theorem == ALL_SEEN else GAUSSIAN
+        names = _compositions() if claim.theorem == ALL_SEEN else list(verifiers())
         found = [judge.least_gaussian(names) for judge in self.judges]
         known = [bound.mu_squared for bound in found if bound is not None]
         if len(known) < len(found):

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from flint import arb
 
-from wane.verify.balls import PRECISION, ball, bits, top
+from wane.balls.arithmetic import PRECISION, ball, bits, top
 
 WINDOWS = tuple(2.0 ** (place / 8.0) for place in range(-24, 33))
 """In units of the friction's time; every window is valid."""

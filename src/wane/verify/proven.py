@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from flint import arb
 
-from wane.verify.balls import as_float_up, ball, top
-from wane.verify.bounds import Bound, Concentrated, Gaussian
+from wane.balls.arithmetic import as_float_up, ball, top
+from wane.balls.bounds import Bound, Concentrated, Gaussian
 from wane.verify.claims import Claim, Quantity
 
 

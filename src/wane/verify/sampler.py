@@ -14,6 +14,9 @@ from typing import Any, ClassVar
 
 from flint import arb
 
+from wane.balls.arithmetic import ball, top
+from wane.balls.bounds import Bound, golden
+from wane.balls.lemmas import reach
 from wane.describe import (
     Adjacency,
     FullBatch,
@@ -24,9 +27,6 @@ from wane.describe import (
 )
 from wane.describe.domains import Unbounded
 from wane.errors import InvalidDescription
-from wane.verify import reach
-from wane.verify.balls import ball, top
-from wane.verify.bounds import Bound, golden
 from wane.verify.closeness import Chain, Letters
 
 ORDERS = (1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 32.0, 50.0, 80.0, 128.0, 200.0, 400.0, 1000.0)

@@ -15,7 +15,7 @@ from wane.audit.linear import exact_scalar_mu
 from wane.certificates import mu_by_position
 from wane.describe import Cyclic, IterateNoise, NoisyDescent, Objective
 from wane.describe.domains import Domain, Ridge, Unbounded
-from wane.theory import facts
+from wane.theorems.lemmas import lipschitz as facts
 from wane_papers.cyclic import refuted as exact
 from wane_papers.exhibits import Row, counterexample
 

@@ -12,7 +12,7 @@ from scipy import special
 
 from wane.audit.linear import exact_scalar_mu
 from wane.describe import IterateNoise, NoisyDescent, Objective
-from wane.theory import log_sobolev
+from wane.theorems.log_sobolev import dynamics as log_sobolev
 from wane_papers.certified import certified_mu
 from wane_papers.dynamics import printed
 from wane_papers.exhibits import Row, counterexample

@@ -14,7 +14,7 @@ from fractions import Fraction
 from wane.describe import check
 from wane.describe.noise import GradientNoise
 from wane.numerics.rounding import inflate
-from wane.theory.log_sobolev import contraction_gap, log_one_minus
+from wane.theorems.log_sobolev.dynamics import contraction_gap, log_one_minus
 
 _RAISED = 1e-13
 _MOST_STEPS = 10**15

@@ -14,8 +14,8 @@ from scipy import special
 from wane import mixing
 from wane.describe import Objective
 from wane.numerics.sampled_gaussian import renyi_replace
-from wane.theory import facts
-from wane.theory.loss_moduli import Batch, step_modulus
+from wane.theorems.lemmas import lipschitz as facts
+from wane.theorems.lemmas.loss_moduli import Batch, step_modulus
 from wane_papers.cyclic.refuted import clip_jacobian
 from wane_papers.exhibits import Row, counterexample
 from wane_papers.modulus import printed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from wane.describe.descent import NoisyDescent
-from wane.theory.loss_moduli import is_convex
+from wane.theorems.lemmas.loss_moduli import is_convex
 
 
 def half_mixing_threshold(exponent: float, constant: float, diameter: float) -> float:

@@ -33,7 +33,7 @@ from wane.extra.opacus.watching import Watch
 from wane.extra.torch import round_to
 from wane.guarantees import GaussianDP, Guarantee
 from wane.run import release_grid
-from wane.theory.facts import log_step_lipschitz
+from wane.theorems.lemmas.lipschitz import log_step_lipschitz
 
 NAME = "hidden-state"
 

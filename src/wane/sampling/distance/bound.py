@@ -13,7 +13,7 @@ from wane.numerics.display import round_up_to
 from wane.numerics.rounding import round_up
 from wane.sampling.distance.optimised import Found
 from wane.sampling.distance.question import Direction, Dynamics, Question, Reference
-from wane.theory.theorem import IN_RANGE, MODEST, Citation, Condition, Finding
+from wane.theorems.theorem import IN_RANGE, MODEST, Citation, Condition, Finding
 
 
 @dataclass(frozen=True)

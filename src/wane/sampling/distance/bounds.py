@@ -12,7 +12,7 @@ from wane.sampling.distance.bound import DistanceBound
 from wane.sampling.distance.optimised import Found
 from wane.sampling.distance.question import Diffusion, Direction, Dynamics, Question, Reference
 from wane.sampling.distance.standard import kinetic_letters_of, letters_of
-from wane.theory.theorem import Citation, Condition
+from wane.theorems.theorem import Citation, Condition
 
 
 def _bound(

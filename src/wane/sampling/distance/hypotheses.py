@@ -9,7 +9,7 @@ from wane.sampling.chain import Underdamped
 from wane.sampling.distance.kinetic import Contraction
 from wane.sampling.distance.question import Question
 from wane.sampling.distance.standard import KineticLetters, kinetic_letters_of
-from wane.theory.theorem import Answer, Basis, condition, fails, holds, undeclared
+from wane.theorems.theorem import Answer, Basis, condition, fails, holds, undeclared
 
 
 @condition("the potential is strongly convex", Basis.DECLARED)

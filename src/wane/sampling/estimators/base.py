@@ -21,7 +21,7 @@ from wane.learn.scaling import FeatureScaler
 from wane.learn.validated import validated
 from wane.learn.void import joined
 from wane.sampling.described import sampler_of
-from wane.sampling.draw import draw
+from wane.sampling.drawing import draw
 from wane.sampling.known_losses import linear_losses, total_norm
 from wane.sampling.planning import Distances, Wish, distances, plan_posterior
 from wane.sampling.posterior import Losses, Posterior

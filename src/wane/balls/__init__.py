@@ -1,0 +1,1 @@
+"""Real numbers with proven error, and the mathematics of the verifiers in them."""

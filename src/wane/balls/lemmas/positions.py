@@ -1,0 +1,251 @@
+"""What each position in the order costs: the programme fed with the steps of a run.
+
+All values are upper bounds on mu^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from flint import arb
+
+from wane.balls.arithmetic import ball, top
+from wane.balls.lemmas.lipschitz import Row, cut, iterate_variance, rows_of, split
+from wane.balls.lemmas.programme import Edges, Path, power_sum
+from wane.balls.lemmas.reach import sensitivity
+from wane.describe import NoisyDescent
+from wane.describe.threat import Iterates, LastIterate
+
+MOST_POSITIONS = 4_000
+"""More programmes than this are not solved for one certificate."""
+ALL_STARTS = 24
+
+
+class TooLarge(Exception):
+    """The verifier has no answer in reasonable time."""
+
+
+@dataclass
+class _Walk:
+    """One record's staircase, step by step; `product` is that of the constants so far."""
+
+    path: Path
+    product: arb
+    run: arb | None = None
+    rise: arb | None = None
+
+    def quiet(self, row: Row, count: int) -> None:
+        """`count` steps that do not use the record."""
+        if count == 0 or self.run is None:
+            return
+        self.run += row.variance * self._widths(row.constant, count)
+        self.product *= row.constant**count
+
+    def visits(self, row: Row, period: int, count: int) -> None:
+        """`count` steps of which the first uses the record, and every `period`-th after it."""
+        self.close()
+        c, whole = row.constant, (count - 1) // period
+        if whole:
+            width = row.variance * self._widths(c, period)
+            rise = row.shift / (self.product * c)
+            self.path.add(Edges(width, rise, 1 / c**period, whole))
+            self.product *= c ** (period * whole)
+        last = count - whole * period
+        self.run = row.variance * self._widths(c, last)
+        self.rise = row.shift / (self.product * c)
+        self.product *= c**last
+
+    def close(self) -> None:
+        """End the piece that the last visit began."""
+        if self.run is not None and self.rise is not None:
+            self.path.add(Edges(self.run, self.rise, arb(1)))
+        self.run = self.rise = None
+
+    def _widths(self, c: arb, count: int) -> arb:
+        inverse = 1 / (c * c)
+        return inverse * power_sum(inverse, count) / (self.product * self.product)
+
+    def through(self, rows: list[Row], period: int, wait: int) -> arb:
+        """Walk the rows, the next visit being `wait` data steps away; returns the cost."""
+        for row in rows:
+            if not row.uses_records or wait >= row.count:
+                self.quiet(row, row.count)
+                wait -= row.count if row.uses_records else 0
+                continue
+            self.quiet(row, wait)
+            left = row.count - wait
+            self.visits(row, period, left)
+            wait = (period - left) % period
+        self.close()
+        return self.path.cost
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The steps between two looks at the iterate."""
+
+    rows: list[Row]
+    period: int
+    data_before: int
+
+    @property
+    def data_steps(self) -> int:
+        """How many use records."""
+        return sum(row.count for row in self.rows if row.uses_records)
+
+    def first_visit(self, position: int) -> int:
+        """Data steps before the record is used."""
+        return (position - self.data_before) % self.period
+
+    def value(self, position: int) -> arb:
+        """The programme's value for a record."""
+        walk = _Walk(Path(), arb(1))
+        return walk.through(self.rows, self.period, self.first_visit(position))
+
+    def bounded_value(self, position: int, diameter: arb) -> arb:
+        """The least over all starts after a visit, the runs being `diameter` apart there."""
+        whole = self.value(position)
+        first = self.first_visit(position)
+        visits = max(0, -(-(self.data_steps - first) // self.period))
+        if visits == 0:
+            return whole
+        known: dict[int, arb] = {}
+
+        def after(back: int) -> arb:
+            if back not in known:
+                used = first + (visits - 1 - back) * self.period + 1
+                known[back] = top(self._started(used, diameter))
+            return known[back]
+
+        return least([whole, least_over(after, visits - 1)])
+
+    def _started(self, data_steps: int, diameter: arb) -> arb:
+        rows = _after(self.rows, data_steps)
+        if not rows:
+            return arb.pos_inf()
+        head = rows[0]
+        now = self.period == 1 and head.uses_records
+        rise = head.gradient_constant * diameter + (head.shift if now else 0)
+        walk = _Walk(Path(), arb(1), run=head.variance, rise=rise)
+        wait = self.period - 1
+        if head.uses_records and not now:
+            wait -= 1
+        return walk.through(split(rows, 1)[1], self.period, wait)
+
+
+def _after(rows: list[Row], data_steps: int) -> list[Row]:
+    """What follows the first `data_steps` steps that use records."""
+    for i, row in enumerate(rows):
+        if not row.uses_records:
+            continue
+        if data_steps < row.count:
+            return [replace(row, count=row.count - data_steps), *rows[i + 1 :]]
+        data_steps -= row.count
+        if data_steps == 0:
+            return rows[i + 1 :]
+    return []
+
+
+def pieces_of(run: NoisyDescent) -> list[Piece] | None:
+    """The run cut at every released iterate; None if some prox has no constant."""
+    rows = rows_of(run)
+    if rows is None:
+        return None
+    looks = run.release.steps if isinstance(run.release, Iterates) else ()
+    made: list[Piece] = []
+    before = 0
+    for piece in cut(rows, [step for step in looks if step < run.total_steps]):
+        made.append(Piece(piece, run.steps_per_epoch, before))
+        before += made[-1].data_steps
+    return made
+
+
+def hidden(pieces: list[Piece], position: int, diameter: float) -> arb:
+    """One record's value over all that is released."""
+    if diameter == float("inf"):
+        return sum((piece.value(position) for piece in pieces), arb(0))
+    d = ball(diameter)
+    return sum((piece.bounded_value(position, d) for piece in pieces), arb(0))
+
+
+def worst_hidden(run: NoisyDescent, pieces: list[Piece], diameter: float) -> arb:
+    """The worst record's value.
+
+    With equal data steps it is the one used last: each further step is post-processing; cool-down
+    steps keep that order unless the data steps expand.
+    """
+    period = run.steps_per_epoch
+    data = [row for piece in pieces for row in piece.rows if row.uses_records]
+    alike = isinstance(run.release, LastIterate) and len(data) == 1
+    if alike and (pieces[0].rows[-1].uses_records or data[0].constant <= 1):
+        return most([hidden(pieces, (data[0].count - 1) % period, diameter)])
+    if period > MOST_POSITIONS:
+        raise TooLarge(f"{period} positions to look at")
+    return most([hidden(pieces, p, diameter) for p in range(period)])
+
+
+def composed(run: NoisyDescent) -> arb:
+    """The worst record's sum of (sensitivity / noise)^2 over its visits."""
+    period, done = run.steps_per_epoch, 0
+    phases: list[tuple[int, int, arb]] = []
+    for phase in run.plan:
+        if phase.cool_down:
+            continue
+        cost = (ball(phase.step_size) * sensitivity(run)) ** 2 / iterate_variance(run, phase)
+        phases.append((done, phase.repeat, top(cost)))
+        done += phase.repeat
+    # circular intervals of positions: their sum is largest where one of them begins
+    places = {start % period for start, _, _ in phases}
+    if len(places) * len(phases) > 1_000_000:
+        raise TooLarge(f"{len(phases)} phases to look at")
+
+    def total(position: int) -> arb:
+        found = arb(0)
+        for start, count, cost in phases:
+            first = (position - start) % period
+            visits = max(0, -(-(count - first) // period))
+            found += visits * cost if visits else 0
+        return found
+
+    return most([total(p) for p in places])
+
+
+def most(values: list[arb]) -> arb:
+    """The largest, as a ball; infinity if one of them is not a number."""
+    found = arb(0)
+    for value in values:
+        if not value.is_finite():
+            return arb.pos_inf()
+        found = found.max(value)
+    return found
+
+
+def least(values: list[arb]) -> arb:
+    """The least of upper bounds."""
+    found = arb.pos_inf()
+    for value in values:
+        if value.is_finite():
+            found = found.min(top(value))
+    return found
+
+
+def least_over(value: Callable[[int], arb], last: int) -> arb:
+    """The least of the values at 0..last that a search finds; each is a valid bound."""
+    if last < ALL_STARTS:
+        return least([value(i) for i in range(last + 1)])
+    tried = {0, last}
+    place = 1.0
+    while place < last:
+        tried.add(int(place))
+        place = max(place * 1.5, place + 1)
+    ordered = sorted(tried)
+    best = min(range(len(ordered)), key=lambda i: float(value(ordered[i])))
+    low, high = ordered[max(best - 1, 0)], ordered[min(best + 1, len(ordered) - 1)]
+    while high - low > 8:
+        left, right = low + (high - low) // 3, high - (high - low) // 3
+        if value(left) <= value(right):
+            high = right
+        else:
+            low = left
+    return least([value(i) for i in {*ordered, *range(low, high + 1)}])

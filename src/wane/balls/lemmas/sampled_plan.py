@@ -1,0 +1,478 @@
+"""Hidden steps with random batches: the last of them composed, and what was before has faded.
+
+For any number R of last steps, any share of their noise and any cap on the size of batches, the
+last iterate is no easier to tell apart than R sampled steps with the rest of the noise, together
+with a Gaussian step that pays for the distance of the two runs before them, except where a batch
+exceeds the cap.  The verifier looks for R and the share by itself: it ranks them in doubles, by
+Renyi divergences and saddle points, and computes those that promise most and their neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from flint import arb
+
+from wane.balls import binomial
+from wane.balls.arithmetic import as_float_up, ball, top
+from wane.balls.bounds import Bound, Failing, Gaussian
+from wane.balls.lemmas import reach, saddle
+from wane.balls.lemmas.accounts import Sampled, Workshop
+from wane.balls.lemmas.levels import representatives
+from wane.balls.lemmas.lipschitz import iterate_variance
+from wane.balls.lemmas.moduli import Modulus, Sizes, lipschitz, modulus_of
+from wane.balls.lemmas.positions import TooLarge
+from wane.balls.lemmas.sampled_steps import Direction, Losses, PlainStep, sampled_step, shifts_apart
+from wane.balls.lemmas.tangent_programme import Array, Distance, Meeting, Stretch, meet
+from wane.balls.lemmas.tracking import tracks
+from wane.describe import Adjacency, NoisyDescent, Poisson
+from wane.describe.schedule import Phase
+
+ROUND = (0.02, 0.05, *(x / 10.0 for x in range(1, 10)), 0.95, 0.98)
+SHARES = tuple(sorted({1.0 / (1.0 + math.exp(-x / 3.0)) for x in range(-12, 13)} | set(ROUND)))
+"""Shares of the noise that are tried against distance; round ones, since others try them, too."""
+FAILURE, AFFORDABLE = 1e-3, 0.5
+"""The part of delta that is spent on batches beyond a cap; at most, where that stops all growth."""
+FOLLOWED = (10_000,)
+"""Numbers of last steps for which caps are tried in a bounded set, where no more are followed."""
+HOPELESS = 3.0
+"""No member is made of which saddle points promise more than so many times the delta claimed."""
+FAR = 2.0
+"""Nor one of which divergences promise more than so many times the epsilon claimed."""
+SEEDS, TRIES = 4, 16
+"""So many members that promise most are made, and so many of their neighbours."""
+MOST_LEVELS = 64
+"""Of noise; more are put into so many classes."""
+REFERENCES = (1e-2, 1e-3, 1e-4, 1e-6)
+"""Deltas at which members are made for the power of attacks."""
+SLOPES = tuple(x / 8.0 for x in range(121))
+"""Epsilons at which the bound on a power is looked at, to search around the best of them."""
+MOST_ASKED = 3
+"""Of so many members that look best delta is computed."""
+Member = Sampled | Gaussian | Failing
+Valley = dict[tuple[int, int], int]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A place on the ladder of horizons, one on the ladder of shares, and which cap."""
+
+    horizon: int
+    share: int
+    cap: int
+
+    def around(self, step: int, valley: Valley) -> list[Choice]:
+        """Its neighbours; with the share the horizon moves as the most promising one does."""
+        made = []
+        for share in (self.share + 1, self.share - 1):
+            if (share, self.cap) in valley:
+                turn = valley[share, self.cap] - valley[self.share, self.cap]
+                made.append(Choice(self.horizon + turn, share, self.cap))
+        moved = (Choice(self.horizon + a, self.share, self.cap) for a in (step, -step))
+        return [*made, *moved]
+
+
+@dataclass(frozen=True)
+class Capped:
+    """The run with batches up to a cap: sweeps back in time, and the probability to exceed it.
+
+    Without a cool-down all noise is split alike, so that one sweep serves for all shares: the cost
+    is in inverse proportion to the share.
+    """
+
+    sweeps: tuple[Meeting, ...]
+    exceeded: arb
+
+    def meeting(self, share: int) -> Meeting:
+        """The sweep for this share of the noise."""
+        return self.sweeps[share if len(self.sweeps) > 1 else 0]
+
+    def share_of(self, share: int) -> float:
+        """What the sweep's costs are still to be divided by."""
+        return 1.0 if len(self.sweeps) > 1 else SHARES[share]
+
+
+@dataclass
+class Hidden(Bound):
+    """A family of bounds, of which members are made when they are asked for."""
+
+    run: NoisyDescent
+    tight: ClassVar[bool] = False
+    _members: dict[tuple[int, Choice], Member | None] = field(default_factory=dict)
+    _distinct: dict[tuple[float, float, int, int], Member] = field(default_factory=dict)
+    _moments: list[Array] = field(default_factory=list)
+    _steps: dict[tuple[float, int], Losses] = field(default_factory=dict)
+    _workshop: Workshop = field(default_factory=Workshop)
+    _capped: dict[int, list[Capped]] = field(default_factory=dict)
+    _chosen: dict[int, tuple[Choice, float]] = field(default_factory=dict)
+    _costs: dict[tuple[float, int], Array] = field(default_factory=dict)
+    _favoured: list[Member] = field(default_factory=list)
+    _wide: bool = False
+
+    def delta(self, epsilon: arb) -> arb:
+        """The least of the members made so far."""
+        self._ready()
+        return self._of_members(epsilon)
+
+    def proves(self, epsilon: arb, delta: arb) -> bool:
+        """Some member proves it; looked for among those that promise most at this epsilon."""
+        if top(self._of_members(epsilon)) <= delta:
+            return True
+        return any(
+            top(found.delta(epsilon)) <= delta for found in self._search(epsilon, float(delta))
+        )
+
+    def widen(self) -> bool:
+        """From now on, search for members at each power that is asked for."""
+        if self._wide:
+            return False
+        self._wide = True
+        return True
+
+    def power(self, rate: float) -> arb:
+        """What the profile gives, or a member whose power is known exactly."""
+        self._ready()
+        if self._wide:
+            self._look_near(rate)
+        found = super().power(rate)
+        for member in self._distinct.values():
+            if not isinstance(member, Sampled):
+                found = found.min(top(member.power(rate)))
+        return found
+
+    def _look_near(self, rate: float) -> None:
+        """Make members where the tangents that bound this power touch the profile."""
+
+        def steep(e: float) -> float:
+            return math.exp(e) * rate + float(self._of_members(ball(e)))
+
+        def flat(e: float) -> float:
+            return 1.0 - math.exp(-e) * (1.0 - rate - float(self._of_members(ball(e))))
+
+        best = ball(min(SLOPES, key=lambda e: min(steep(e), flat(e))))
+        found = list(self._search(best, float(self._of_members(best))))
+        self._favoured += sorted(found, key=lambda member: float(member.delta(best)))[:1]
+        self._sketch.clear()  # of fewer members
+
+    def _of_members(self, epsilon: arb) -> arb:
+        """The least of the few members that promise most; leaving out others loses no proof."""
+        members = list(self._distinct.values())
+        if not members:
+            return arb(1)
+        promised = saddle.sizes(np.stack(self._moments, axis=1), float(epsilon))
+        promised += np.array([failing for _, failing, _, _ in self._distinct])
+        found = arb(1)
+        likely = [members[place] for place in np.argsort(promised)[:MOST_ASKED].tolist()]
+        for member in {id(m): m for m in (*likely, *self._favoured)}.values():
+            found = found.min(top(member.delta(epsilon)))
+        return found
+
+    def _ready(self) -> None:
+        for delta in REFERENCES:
+            self._member(delta, self._best(delta)[0])
+
+    def _search(self, epsilon: arb, delta: float) -> Iterator[Member]:
+        """Members that promise most at this epsilon, and then neighbours of the best before."""
+        if not delta > 0.0:
+            return
+        waiting, valley = self._ranked(float(epsilon), delta)
+        if not waiting:
+            return
+        here, least, step = waiting[0], math.inf, 8
+        tried: set[Choice] = set()
+        for place in range(SEEDS + TRIES):
+            while not waiting and step > 1:
+                step //= 2
+                waiting = [c for c in here.around(step, valley) if c not in tried]
+            if not waiting:
+                return
+            choice = waiting.pop(0)
+            tried.add(choice)
+            member = self._member(delta, choice)
+            if member is None:
+                continue
+            yield member
+            value = float(member.delta(epsilon))
+            if value < least:
+                here, least = choice, value
+                if place >= SEEDS:
+                    waiting = [c for c in here.around(step, valley) if c not in tried]
+
+    def _member(self, delta: float, choice: Choice) -> Member | None:
+        key = self._level(delta), choice
+        if key not in self._members:
+            self._members[key] = self._made(self._within(delta)[choice.cap], choice)
+        return self._members[key]
+
+    def _made(self, capped: Capped, choice: Choice) -> Member | None:
+        if not 0 <= choice.share < len(SHARES):
+            return None
+        meeting = capped.meeting(choice.share)
+        if not 0 <= choice.horizon < len(meeting.costs):
+            return None
+        cost = top(meeting.proven(choice.horizon) / ball(capped.share_of(choice.share)))
+        mu = as_float_up(cost.sqrt())
+        if not mu < 1e4:
+            return None
+        horizon = int(meeting.horizons[choice.horizon])
+        # runs that start together are no distance apart, and a step of no length leaks nothing
+        parts: list[tuple[Losses, int]] = [(PlainStep(ball(mu)), 1)] if mu > 0.0 else []
+        for noise, count in self._counts(horizon).items():
+            parts.append((self._step(noise, choice.share), count))
+        failing = as_float_up(self._followed(horizon) * capped.exceeded)
+        key = mu, failing, horizon, choice.share
+        if key not in self._distinct:
+            try:
+                self._distinct[key] = self._composed(parts, failing)
+            except TooLarge:
+                return None
+            self._moments.append(self._log_moments(mu, horizon, choice.share))
+        return self._distinct[key]
+
+    def _composed(self, parts: list[tuple[Losses, int]], failing: float) -> Member:
+        """All parts together; if all are Gaussian, so is the whole, of which more is known."""
+        squares = [count * step.mu**2 for step, count in parts if isinstance(step, PlainStep)]
+        if len(squares) < len(parts):
+            return self._workshop.bound(parts, self._directions, failing)
+        whole = Gaussian(top(sum(squares, arb(0))))
+        return Failing(whole, ball(failing)) if failing > 0.0 else whole
+
+    def _followed(self, horizon: int) -> int:
+        """How many batches must obey the cap; a step that cools down draws none."""
+        left, drawn = self.run.total_steps if self._tracked else horizon, 0
+        for phase in reversed(list(self.run.plan)):
+            taken = min(phase.repeat, left)
+            left -= taken
+            drawn += 0 if phase.cool_down else taken
+        return drawn
+
+    def _step(self, noise: float, share: int) -> Losses:
+        """One sampled step that keeps the rest of its noise; `noise` is its shift without that."""
+        if (noise, share) not in self._steps:
+            mu = ball(as_float_up(top(ball(noise) / (1 - ball(SHARES[share])).sqrt())))
+            self._steps[noise, share] = (
+                PlainStep(shifts_apart(self._directions) * mu)
+                if self._rate == 1
+                else sampled_step(mu, ball(self._rate))
+            )
+        return self._steps[noise, share]
+
+    @property
+    def _rate(self) -> Fraction:
+        return Fraction(self.run.batch_size, self.run.records)
+
+    @property
+    def _poisson(self) -> bool:
+        return isinstance(self.run.batches, Poisson)
+
+    @property
+    def _tracked(self) -> bool:
+        return math.isinf(self.run.domain.diameter)
+
+    @property
+    def _others(self) -> int:
+        added = self.run.adjacency is Adjacency.ADD_REMOVE
+        return self.run.records if added else self.run.records - 1
+
+    @property
+    def _directions(self) -> tuple[Direction, ...]:
+        replaced = self.run.adjacency is Adjacency.REPLACE_ONE
+        if self._poisson:
+            return (Direction.REPLACE,) if replaced else (Direction.REMOVE, Direction.ADD)
+        # with a record zeroed out a batch may lack one, and its map follows no modulus of b records
+        return (Direction.FIXED,) if replaced else (Direction.REPLACE,)
+
+    def _shift(self, phase: Phase) -> float:
+        """The record's shift in deviations of the whole noise."""
+        moved = reach.member(self.run) * ball(phase.step_size)
+        return as_float_up(moved / iterate_variance(self.run, phase).sqrt())
+
+    @cached_property
+    def _classes(self) -> dict[float, float]:
+        """What stands for each phase's shift, where there are many."""
+        used = (phase for phase in self.run.plan if not phase.cool_down)
+        return representatives(map(self._shift, used), MOST_LEVELS)
+
+    def _counts(self, horizon: int) -> dict[float, int]:
+        """How many of the last steps use records, by the record's shift."""
+        made: dict[float, int] = {}
+        for phase in reversed(list(self.run.plan)):
+            taken = min(phase.repeat, horizon)
+            horizon -= taken
+            if taken and not phase.cool_down:
+                shift = self._classes[self._shift(phase)]
+                made[shift] = made.get(shift, 0) + taken
+        return made
+
+    # which choice
+
+    def _level(self, delta: float) -> int:
+        return math.floor(math.log10(max(delta, 1e-300)))
+
+    def _best(self, delta: float) -> tuple[Choice, float]:
+        """The choice with the least epsilon by Renyi divergences in doubles, and that epsilon."""
+        level = self._level(delta)
+        if level not in self._chosen:
+            with np.errstate(all="ignore"):
+                self._chosen[level] = self._searched(10.0**level)
+        return self._chosen[level]
+
+    def _searched(self, delta: float) -> tuple[Choice, float]:
+        best, least = Choice(0, 0, 0), math.inf
+        orders = saddle.THETAS
+        convert = np.log1p(-1.0 / (1.0 + orders)) - (math.log(delta) + np.log1p(orders)) / orders
+        for cap, capped in enumerate(self._within(delta)):
+            for share in range(len(SHARES)):
+                whole, drawn = self._renyi(capped, share)
+                whole = whole + convert[:, None]
+                followed = self._followed(0) if self._tracked else drawn
+                left = 1.0 - float(capped.exceeded) / delta * followed
+                whole -= np.log(left) / orders[:, None]
+                flat = np.min(np.where(np.isnan(whole), math.inf, whole), axis=0)
+                place = int(np.argmin(flat))
+                if flat[place] < least:
+                    best, least = Choice(place, share, cap), float(flat[place])
+        return best, least
+
+    def _ranked(self, epsilon: float, delta: float) -> tuple[list[Choice], Valley]:
+        """The choices that promise the least delta, and for each share and cap the best horizon."""
+        found = []
+        for cap, capped in enumerate(self._within(delta)):
+            for share in range(len(SHARES)):
+                with np.errstate(all="ignore"):
+                    whole, drawn = self._renyi(capped, share)
+                    sizes = saddle.sizes(saddle.THETAS[:, None] * whole, epsilon)
+                followed = self._followed(0) if self._tracked else drawn
+                sizes = sizes + float(capped.exceeded) * followed
+                place = int(np.argmin(sizes))
+                found.append((float(sizes[place]), Choice(place, share, cap)))
+        found.sort(key=lambda one: one[0])
+        best = [choice for size, choice in found[: SEEDS - 1] if size <= HOPELESS * delta]
+        valley = {(choice.share, choice.cap): choice.horizon for _, choice in found}
+        # saddle points say little where almost nothing is left to tell: divergences decide then
+        last, promised = self._best(delta)
+        hopeless = not best and not promised < FAR * (epsilon + 1.0)
+        return [] if hopeless else [*best, last], valley
+
+    def _renyi(self, capped: Capped, share: int) -> tuple[Array, Array]:
+        """Renyi divergences, orders by horizons, and how many batches each horizon draws."""
+        meeting = capped.meeting(share)
+        costs = meeting.costs / float(meeting.scale) / capped.share_of(share)
+        counted = self._by_horizon(meeting)
+        drawn = sum(counted.values(), np.zeros_like(meeting.horizons))
+        each = [self._divergences(noise, share) for noise in counted]
+        columns = np.stack([0.5 * (1.0 + saddle.THETAS), *each], axis=1)
+        return columns @ np.stack([costs, *counted.values()]), drawn
+
+    def _log_moments(self, mu: float, horizon: int, share: int) -> Array:
+        """Of a member's losses, roughly, at all thetas."""
+        found: Array = 0.5 * mu * mu * (1.0 + saddle.THETAS)
+        for noise, count in self._counts(horizon).items():
+            found = found + count * self._divergences(noise, share)
+        return saddle.THETAS * found
+
+    def _by_horizon(self, meeting: Meeting) -> dict[float, Array]:
+        made: dict[float, Array] = {}
+        ends = meeting.horizons
+        after = 0
+        for phase in reversed(list(self.run.plan)):
+            taken = np.clip(ends - after, 0.0, float(phase.repeat))
+            after += phase.repeat
+            if not phase.cool_down:
+                shift = self._classes[self._shift(phase)]
+                made[shift] = made.get(shift, np.zeros_like(ends)) + taken
+        return made
+
+    def _divergences(self, noise: float, share: int) -> Array:
+        """Of one step, with orders 1 + theta."""
+        if (noise, share) not in self._costs:
+            step, way = self._step(noise, share), self._directions[0]
+            thetas = saddle.THETAS.tolist()
+            self._costs[noise, share] = np.array([step.divergence(way, x) for x in thetas])
+        return self._costs[noise, share]
+
+    # batches up to a cap
+
+    def _within(self, delta: float) -> list[Capped]:
+        level = self._level(delta)
+        if level not in self._capped:
+            self._capped[level] = [self._sweeps(*cap) for cap in self._caps(10.0**level)]
+        return self._capped[level]
+
+    def _caps(self, delta: float) -> list[tuple[int, arb]]:
+        """Caps worth trying, and how likely a batch exceeds them."""
+        if not self._poisson:
+            return [(self.run.batch_size, arb(0))]
+        steady = self._others if self._rate == 1 else self._steady
+        if steady == self._others:
+            return [(self._others, arb(0))]
+        total = self.run.total_steps
+        lengths = [total] if self._tracked else [n for n in FOLLOWED if n < total] + [total]
+        wanted = [binomial.cap(self._others, self._rate, FAILURE * delta / n) for n in lengths]
+        made = list({cap: (cap, exceeded) for cap, exceeded in reversed(wanted)}.values())
+        if 0 <= steady < made[-1][0]:
+            exceeded = binomial.tail(self._others, self._rate, steady)
+            if self._followed(1) * exceeded < ball(AFFORDABLE * delta):
+                made.append((steady, exceeded))
+        return made
+
+    @cached_property
+    def _steady(self) -> int:
+        """The largest batch such that none up to it drives two points apart; -1 if none is."""
+        low, high = -1, self._others + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._shrinks(middle) else (low, middle)
+        return low
+
+    def _shrinks(self, most: int) -> bool:
+        whole = Sizes(0, most, self.run.batch_size)
+        for phase in self.run.plan:
+            factor = lipschitz(self.run.objective, ball(phase.step_size), whole)
+            if factor is None or not factor <= 1:
+                return False
+        return True
+
+    def _sweeps(self, cap: int, exceeded: arb) -> Capped:
+        unit, distance = self._distances(cap)
+        cooled = any(phase.cool_down for phase in self.run.plan)
+        sizes = Sizes(0 if self._poisson else self.run.batch_size, cap, self.run.batch_size)
+        moduli: dict[Phase, Modulus] = {}
+        for phase in self.run.plan:
+            found = modulus_of(self.run, phase, sizes, unit)
+            if found is None:
+                raise TooLarge("no modulus is known")
+            moduli[phase] = found
+
+        def sweep(share: float) -> Meeting:
+            stretches = []
+            for phase in self.run.plan:
+                part = arb(1) if phase.cool_down else ball(share)
+                variance = part * iterate_variance(self.run, phase) / unit**2
+                stretches.append(Stretch(moduli[phase], arb(0), variance, phase.repeat))
+            found = meet(stretches, distance, every=True)
+            if not found:
+                raise TooLarge("a distance that nothing bounds")
+            return found[0]
+
+        return Capped(tuple(sweep(s) for s in (SHARES if cooled else (1.0,))), exceeded)
+
+    def _distances(self, cap: int) -> tuple[arb, Distance]:
+        """A unit of length, and how far apart the runs can be so many steps before the end."""
+        if not self._tracked:
+            return ball(self.run.domain.diameter), lambda _: arb(1)
+        known = tracks(self.run, cap)
+
+        def after(steps: int) -> arb:
+            return min((track.after(steps) for track in known), key=float)
+
+        unit = after(self.run.total_steps - 1)
+        if not (unit > 0 and unit.is_finite()):
+            unit = ball(self.run.plan.step_size[0]) * reach.sensitivity(self.run)
+        return unit, lambda left: top(after(self.run.total_steps - left) / unit)

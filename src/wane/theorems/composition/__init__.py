@@ -1,0 +1,1 @@
+"""Charge for every use of a record, as if all iterates were seen."""

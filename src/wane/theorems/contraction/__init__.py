@@ -1,0 +1,1 @@
+"""Contraction of hockey-stick divergences in a bounded set."""

@@ -1,0 +1,218 @@
+"""The hypotheses theorems ask for, each written once, each with its cure."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from wane.describe.batches import Cyclic, FullBatch, Poisson, ShuffledOnce, WithoutReplacement
+from wane.describe.descent import NoisyDescent
+from wane.describe.facts import FactKind, fingerprint
+from wane.describe.threat import Adjacency, EveryIterate, LastIterate
+from wane.theorems.lemmas import lipschitz as facts
+from wane.theorems.lemmas import positions as records
+from wane.theorems.lemmas.loss_moduli import is_convex
+from wane.theorems.theorem import (
+    Answer,
+    Basis,
+    condition,
+    fact_condition,
+    fails,
+    holds,
+    undeclared,
+)
+
+
+@condition("what one record adds to a step has a known bound", Basis.DECLARED)
+def bounded_gradient(run: NoisyDescent) -> Answer:
+    if run.gradient_sensitivity is None or math.isinf(run.gradient_member):
+        return undeclared("gradient_bound", "objective.gradient_bound = a proven bound, or clip")
+    bound, apart = run.objective.gradient_bound, run.objective.gradient_difference_bound
+    known = [] if bound is None else [f"gradient_bound={bound:g}"]
+    known += [] if apart is None else [f"gradient_difference_bound={apart:g}"]
+    return holds(" and ".join(known) + (", by clipping" if run.objective.clipped else ", declared"))
+
+
+@condition("the losses are smooth", Basis.DECLARED)
+def smooth(run: NoisyDescent) -> Answer:
+    M = run.objective.smoothness
+    if M is None:
+        return undeclared("smoothness", "objective.smoothness = a proven Lipschitz constant")
+    return holds(f"smoothness={M:g}")
+
+
+@condition("each record's loss is convex, clipping included", Basis.DECLARED)
+def convex_losses(run: NoisyDescent) -> Answer:
+    if is_convex(run.objective):
+        return holds("strong_convexity >= 0, and clipping keeps it")
+    return fails(
+        "records that bend downwards could hide others that bend upwards",
+        'objective.strong_convexity >= 0, and form = "glm" if gradients are clipped',
+    )
+
+
+@condition("noise is added at every step that uses records")
+def noisy(run: NoisyDescent) -> Answer:
+    quiet = (run.gradient_noise_stds == 0.0) & ~run.plan.cool_down
+    if quiet.any():
+        first = int(np.flatnonzero(quiet)[0])
+        return fails(f"phase {first + 1} has no noise", "noise > 0 in every phase")
+    return holds("every phase has noise")
+
+
+@condition("batches are the whole data or a fixed order of disjoint batches")
+def fixed_order(run: NoisyDescent) -> Answer:
+    if isinstance(run.batches, FullBatch | Cyclic | ShuffledOnce):
+        return holds(f"batches are {run.batches.kind}")
+    return fails(f"batches are {run.batches.kind}", 'batches.kind = "cyclic"')
+
+
+@condition("the order of the records is drawn once at random and stays secret", Basis.ENFORCED)
+def secret_order(run: NoisyDescent) -> Answer:
+    if isinstance(run.batches, ShuffledOnce):
+        return holds("batches are shuffled once")
+    return fails(f"batches are {run.batches.kind}", 'batches.kind = "shuffled-once"')
+
+
+@condition("each record joins each batch independently at random", Basis.ENFORCED)
+def poisson_batches(run: NoisyDescent) -> Answer:
+    if isinstance(run.batches, Poisson):
+        return holds(f"rate {run.batches.size}/{run.records}")
+    return fails(f"batches are {run.batches.kind}", 'batches.kind = "poisson"')
+
+
+@condition("each batch is a fresh random set of fixed size", Basis.ENFORCED)
+def fixed_size_batches(run: NoisyDescent) -> Answer:
+    if isinstance(run.batches, WithoutReplacement):
+        return holds(f"size {run.batches.size} of {run.records}")
+    return fails(f"batches are {run.batches.kind}", 'batches.kind = "without-replacement"')
+
+
+@condition("only the last iterate is released", Basis.ENFORCED)
+def last_iterate(run: NoisyDescent) -> Answer:
+    if isinstance(run.release, LastIterate):
+        return holds("release is the last iterate")
+    return fails("earlier iterates are released too", 'release = "last-iterate"')
+
+
+@condition("some iterates stay secret", Basis.ENFORCED)
+def some_hidden(run: NoisyDescent) -> Answer:
+    if isinstance(run.release, EveryIterate):
+        return fails("every iterate is released", 'release = "last-iterate"')
+    return holds("not every iterate is released")
+
+
+@condition("neighbouring data sets have the same number of records in the same places")
+def records_stay_in_place(run: NoisyDescent) -> Answer:
+    if run.adjacency is not Adjacency.ADD_REMOVE or isinstance(run.batches, FullBatch):
+        return holds(f"adjacency is {run.adjacency.value}, batches are {run.batches.kind}")
+    return fails(
+        "adding a record moves all others to other batches",
+        'adjacency = "replace-one" or "zero-out"',
+    )
+
+
+@condition("the batch size is not changed by adding a record")
+def size_is_public(run: NoisyDescent) -> Answer:
+    if run.adjacency is not Adjacency.ADD_REMOVE:
+        return holds(f"adjacency is {run.adjacency.value}")
+    return fails(
+        "add-remove changes the sets of fixed size", 'adjacency = "replace-one" or "zero-out"'
+    )
+
+
+@condition("the prox that ends each step has a finite Lipschitz constant")
+def certified_prox(run: NoisyDescent) -> Answer:
+    worst = float(np.max(facts.log_prox_lipschitz(run, run.plan.step_size)))
+    if math.isinf(worst):
+        limit = -1.0 / float(run.domain.strong_convexity)
+        return fails(
+            f"step_size is not below {limit:g}, where this weakly convex prox may jump",
+            f"step_size < {limit:g}",
+        )
+    return holds(f"Lipschitz constant at most {math.exp(worst):.6g}")
+
+
+@condition("iterates stay in a set of finite diameter", Basis.ENFORCED)
+def bounded_domain(run: NoisyDescent) -> Answer:
+    d = run.domain.diameter
+    if math.isinf(d):
+        return fails("the domain is unbounded", "domain.diameter = ... (a ball, a box, ...)")
+    return holds(f"diameter={d:g}")
+
+
+@condition(f"the schedule has at most {records.FEW_ROWS} phases")
+def short_schedule(run: NoisyDescent) -> Answer:
+    if len(run.plan) <= records.FEW_ROWS:
+        return holds(f"{len(run.plan)} phases")
+    return fails(f"{len(run.plan)} phases", "fewer, longer phases")
+
+
+@condition("the losses' flattest direction rules, at constant step size, on the whole space")
+def flattest_direction_rules(run: NoisyDescent) -> Answer:
+    """Then a quadratic of the class with opposing linear terms attains the bound exactly.
+
+    Where whole gradients are bounded only linear losses are of the class, so that it must be flat.
+    """
+    if run.objective.clipped or run.objective.strong_convexity is None:
+        return fails("gradients are clipped, or convexity is not declared")
+    if run.objective.gradient_bound is not None and run.objective.strong_convexity != 0.0:
+        return fails("on the whole space a bounded gradient belongs to no quadratic")
+    m, M = facts.curvature(run.objective)
+    low, high = m + run.objective.ridge, M + run.objective.ridge
+    eta = float(run.plan.step_size[0])
+    simple = len(run.plan) == 1 and run.domain.strong_convexity == 0
+    whole = isinstance(run.batches, FullBatch) and math.isinf(run.domain.diameter)
+    if simple and whole and low >= 0.0 and eta * (low + high) <= 2.0:
+        return holds(f"step_size*(m+M)={eta * (low + high):g} <= 2")
+    return fails("not one full-batch phase of convex losses with step_size*(m+M) <= 2, unbounded")
+
+
+@condition("an epoch has at most 100000 batches")
+def few_positions(run: NoisyDescent) -> Answer:
+    if run.steps_per_epoch <= 100_000:
+        return holds(f"{run.steps_per_epoch} batches")
+    return fails(f"{run.steps_per_epoch} batches", "larger batches")
+
+
+@condition("every step uses every record")
+def full_batch(run: NoisyDescent) -> Answer:
+    if isinstance(run.batches, FullBatch):
+        return holds("batches are full")
+    return fails(f"batches are {run.batches.kind}", 'batches.kind = "full"')
+
+
+@condition("all steps are alike")
+def one_phase(run: NoisyDescent) -> Answer:
+    if len(run.plan) == 1:
+        return holds("one phase")
+    return fails(f"{len(run.plan)} phases", "constant step_size and noise, no cool_down")
+
+
+@fact_condition(
+    "every step's law before the prox, at every share of its noise, has a log-Sobolev constant",
+    FactKind.LOG_SOBOLEV,
+    about=fingerprint,
+    cure="certify(run, facts=[Fact.of(run, FactKind.LOG_SOBOLEV, a proven constant)])",
+)
+def log_sobolev_constant(run: NoisyDescent, k: float) -> Answer:
+    """The last share of the noise is added to the law, whose variance is then at least that."""
+    std = float(run.plan.step_size[-1] * run.gradient_noise_stds[-1])
+    widest = math.inf if std == 0.0 else 1.0 / std**2
+    if k > widest * (1.0 + 1e-9):
+        return fails(f"a step's noise alone allows at most {widest:g}, not {k:g}", "a proof")
+    return holds(f"log_sobolev={k:g}, stated for this run")
+
+
+@fact_condition(
+    "the average loss of these very records, and of their neighbours, has a known curvature",
+    FactKind.AVERAGE_SMOOTHNESS,
+    about=fingerprint,
+    cure="certify(run, facts=[bound.about(run)]) with the bound of private_curvature",
+)
+def average_smoothness(run: NoisyDescent, u: float) -> Answer:
+    m = run.objective.strong_convexity
+    if not run.objective.clipped and m is not None and m > u:
+        return fails(f"each loss bends by at least {m:g}, and their average cannot bend less")
+    return holds(f"average_smoothness={u:g}, stated for this run")

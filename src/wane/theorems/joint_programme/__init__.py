@@ -1,0 +1,1 @@
+"""Shifted interpolation, solved jointly over the whole run."""

@@ -1,0 +1,1 @@
+"""What several theorems share, in doubles."""

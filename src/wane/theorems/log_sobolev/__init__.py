@@ -1,0 +1,1 @@
+"""Langevin dynamics whose laws obey a log-Sobolev inequality."""

@@ -1,0 +1,108 @@
+"""Moduli of continuity: losses that are not smooth, not convex, or neither, in a bounded set."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from wane.describe.batches import FullBatch
+from wane.describe.descent import NoisyDescent
+from wane.guarantees import GaussianDP
+from wane.theorems import hypotheses as given
+from wane.theorems import modulus_hypotheses as also
+from wane.theorems.lemmas import positions as records
+from wane.theorems.lemmas.loss_moduli import Batch, cool_down_modulus, modulus_in
+from wane.theorems.lemmas.moduli import AffineSquare, Modulus
+from wane.theorems.lemmas.tangent_programme import Stretch, solve
+from wane.theorems.theorem import Citation, analysis
+
+MOST_EPOCHS = 400
+"""Of cyclic batches at most this many last epochs are followed; fewer are valid, too."""
+
+
+@analysis(
+    of=NoisyDescent,
+    source=Citation("wane", "docs/proofs/modulus-programme.md, Theorem 2"),
+    assumes=(
+        given.bounded_gradient,
+        given.fixed_order,
+        given.records_stay_in_place,
+        given.last_iterate,
+        given.bounded_domain,
+        given.short_schedule,
+        also.always_noisy,
+        also.nonexpansive_prox,
+        also.known_modulus,
+        also.simple_pattern,
+    ),
+)
+def last_iterate_modulus(run: NoisyDescent) -> GaussianDP:
+    """In a bounded set the last iterate stays private for losses of any kind of regularity.
+
+    Claim.  mu^2 = min sum (a_t/sigma_t)^2 over u = D at some step, u' = phi_t(u) + s_t - a_t >= 0,
+    u = 0 at the end; phi_t is the least modulus that follows from what is declared.  Or u = 0
+    throughout, which is composition; or phi_t from a Lipschitz constant, solved in closed form.
+    Source.  The modulus programme of bravo2025modulus (Lemma 3.3, Theorem 3.4) in the Gaussian
+    form of bok2024shifted, with the record's shift s_t inside the programme.
+    Translation.  paper sigma -> eta s; paper 2L -> G, the largest change of one record's gradient;
+    paper beta -> M; s_t = eta Delta at steps that use the record, 0 elsewhere.
+    Differs from the paper.  Restarts; the record's shift is not split off; sharper moduli; weak
+    smoothness and convexity must hold on the whole space, or only the Hoelder bound is used;
+    nothing convex is claimed of clipped gradients unless their form allows it.
+    """
+    known = [records.composed(run)]
+    if run.objective.smoothness is not None:
+        known.append(records.hidden(run, diameter=run.domain.diameter))
+    if _says_more_than_lipschitz(run):
+        stretches = _full(run) if isinstance(run.batches, FullBatch) else _cyclic(run)
+        known.append(solve(stretches, run.domain.diameter).value)
+    return GaussianDP(math.sqrt(min(known)))
+
+
+def _says_more_than_lipschitz(run: NoisyDescent) -> bool:
+    """Where only a Lipschitz constant counts, the joint programme is solved exactly."""
+    steps = np.unique(run.plan.step_size[~run.plan.cool_down]).tolist()
+    return not all(
+        isinstance(_modulus(run, eta, False), AffineSquare) and run.objective.smoothness is not None
+        for eta in steps
+    )
+
+
+def _full(run: NoisyDescent) -> list[Stretch]:
+    assert run.gradient_sensitivity is not None
+    made = []
+    known: dict[tuple[float, bool], Modulus] = {}
+    for phase, std in zip(run.plan, run.gradient_noise_stds.tolist(), strict=True):
+        key = (phase.step_size, phase.cool_down)
+        if key not in known:
+            known[key] = _modulus(run, *key)
+        shift = 0.0 if phase.cool_down else phase.step_size * run.gradient_sensitivity
+        made.append(Stretch(known[key], shift, (phase.step_size * std) ** 2, phase.repeat))
+    return made
+
+
+def _modulus(run: NoisyDescent, eta: float, cool_down: bool) -> Modulus:
+    if cool_down:
+        return cool_down_modulus(run.objective, eta)
+    made = modulus_in(run, Batch(eta, run.batch_size, run.last_batch_size, run.batch_size))
+    assert made is not None, "the conditions ask for a known modulus"
+    return made
+
+
+def _cyclic(run: NoisyDescent) -> list[Stretch]:
+    """The record used last is worst off: the others' runs are the same, then post-processed."""
+    assert run.gradient_sensitivity is not None
+    eta, std = float(run.plan.step_size[0]), float(run.gradient_noise_stds[0])
+    modulus, variance = _modulus(run, eta, False), (eta * std) ** 2
+    period, left = run.steps_per_epoch, run.total_steps
+    made: list[Stretch] = []
+    for _ in range(MOST_EPOCHS):
+        if left < 1:
+            break
+        made.append(Stretch(modulus, eta * run.gradient_sensitivity, variance))
+        quiet = min(left, period) - 1
+        if quiet:
+            made.append(Stretch(modulus, 0.0, variance, quiet))
+        left -= quiet + 1
+    return made[::-1]
