@@ -18,14 +18,10 @@ from wane.guarantees import (
     RenyiDP,
     SampledGaussianStep,
     WithFailure,
+    fields,
 )
 from wane.guarantees.chain import ChainDP
-from wane.guarantees.fields import (
-    ORDERS,
-    ListedCurve,
-    guarantee_from_fields,
-    guarantee_to_fields,
-)
+from wane.guarantees.fields import ListedCurve, guarantee_from_fields, guarantee_to_fields
 from wane.guarantees.renyi import LinearCurve
 
 STEPS = (
@@ -67,9 +63,9 @@ def test_no_promise_is_written_down_as_none():
 
 def test_curves_are_listed_between_a_thousandth_and_a_million_above_one():
     """The best order for a small leak is large, for a large one near 1: both ends are kept."""
-    assert ORDERS[0] == pytest.approx(1.001, rel=1e-12)
-    assert ORDERS[-1] == pytest.approx(1e6 + 1.0, rel=1e-12)
-    ratios = [(b - 1.0) / (a - 1.0) for a, b in itertools.pairwise(ORDERS)]
+    assert fields.ORDERS[0] == pytest.approx(1.001, rel=1e-12)
+    assert fields.ORDERS[-1] == pytest.approx(1e6 + 1.0, rel=1e-12)
+    ratios = [(b - 1.0) / (a - 1.0) for a, b in itertools.pairwise(fields.ORDERS)]
     assert ratios == pytest.approx([10.0**0.125] * 72)
     for rho in (1e-9, 1e-3, 1.0, 100.0):
         exact = RenyiDP.zcdp(rho)
@@ -84,11 +80,11 @@ def test_a_listed_curve_answers_with_the_next_larger_order():
 
 
 def test_a_curve_is_listed_up_to_its_largest_order_where_it_is_finite():
-    ends = ORDERS[30]
-    fields = guarantee_to_fields(RenyiDP(LinearCurve(0.5), max_order=ends))
-    assert fields["orders"] == list(ORDERS[:31])
-    assert fields["values"] == pytest.approx([0.5 * order for order in ORDERS[:31]])
+    ends = fields.ORDERS[30]
+    written = guarantee_to_fields(RenyiDP(LinearCurve(0.5), max_order=ends))
+    assert written["orders"] == list(fields.ORDERS[:31])
+    assert written["values"] == pytest.approx([0.5 * order for order in fields.ORDERS[:31]])
     assert kept(RenyiDP(LinearCurve(0.5), max_order=ends)).max_order == ends
     steep = guarantee_to_fields(RenyiDP(lambda order: 1.0 if order < 3.0 else math.inf))
-    assert steep["orders"] == [order for order in ORDERS if order < 3.0]
+    assert steep["orders"] == [order for order in fields.ORDERS if order < 3.0]
     assert set(steep["values"]) == {1.0}
