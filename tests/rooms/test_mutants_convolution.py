@@ -11,6 +11,7 @@ from wane.guarantees import (
     GaussianStep,
     NumericalDP,
     Pair,
+    RenyiDP,
     SampledGaussianStep,
 )
 from wane.guarantees.convolution import (
@@ -105,6 +106,11 @@ LAYOUTS = {
         [(GaussianMixtureStep((0.0, 1e4), (0.5, 0.5)), 1)],
         25e4 / 2**15,
     ),
+    # a wide loss that is hardly ever drawn: 2^20 intervals across it, for memory is not endless
+    "a rare draw": (
+        [(GaussianMixtureStep((0.0, 1e4), (1.0 - 1e-12, 1e-12)), 1)],
+        25e4 / 2**20,
+    ),
     "sampled": (
         [(SampledGaussianStep(2.0, 0.1, Pair.ADD_OR_REMOVE), 10**5)],
         0.03 * loss_deviation(2.0, 0.1),
@@ -192,3 +198,15 @@ def test_a_line_through_nothing_is_nothing():
 def test_a_rough_delta_is_near_the_delta(atom):
     made = NumericalDP(((atom, 20),))
     assert made.rough_delta(0.5) == pytest.approx(made.delta(0.5), rel=0.05)
+
+
+def test_a_rough_delta_never_asks_the_divergences_of_an_account(monkeypatch):
+    """It is asked often, and a delta far below the account's own takes a search over orders."""
+    account = NumericalDP(((SampledGaussianStep(0.5, 0.01, Pair.ADD_OR_REMOVE), 1),))
+    rough = account.rough_delta(60.0)
+    assert account.delta(60.0) < 1e-300 < rough < 1e-30
+    without_account = NumericalDP(((SampledGaussianStep(100.0, 0.5, Pair.REPLACE), 10**308),))
+    assert without_account.rough_delta(1.0) == without_account.delta(1.0) == 1.0
+    assert account.rough_delta(math.inf) == account.delta(math.inf)
+    monkeypatch.setattr(RenyiDP, "delta", lambda self, epsilon: pytest.fail("asked"))
+    assert account.rough_delta(60.0) == rough

@@ -75,16 +75,47 @@ def test_kinds_of_mutants(mutants, tmp_path):
     assert again == changes
 
 
+def test_a_sample_is_drawn_again_after_files_move_and_lines_change(mutants, monkeypatch):
+    """Else every move of a file would try other mutants, and some sample would always fail."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    mutate = importlib.import_module("mutate")
+
+    def made(file, line, names, places=range(20)):
+        return [
+            mutants.Mutant(file, line + n, names, f"a + {n % 19} -> a - {n % 19}", None, id)
+            for n in places
+        ]
+
+    before = [*made("a.py", 1, "f"), *made("b.py", 1, "g")]
+    moved = [*made("c/b.py", 90, "g"), *made("d/a.py", 70, "f")]
+
+    def shown(chosen):
+        return {(m.function, m.change) for m in chosen}
+
+    first = mutate.drawn(before, 10, 0)
+    assert len(first) == 10 and shown(mutate.drawn(moved, 10, 0)) == shown(first)
+    assert shown(mutate.drawn(before, 10, 1)) != shown(first)
+    more = [*before, *made("e.py", 1, "h")]
+    assert len(shown(mutate.drawn(more, 10, 0)) & shown(first)) >= 4
+    assert len({id(m) for m in mutate.drawn(before, 100, 0)}) == 40, "equal changes count singly"
+
+
 @pytest.mark.slow
 def test_a_fixed_sample_of_mutants_is_killed():
-    """Forty mutants of all files that must reach 95 %, against the quickest tests."""
+    """Forty mutants of all files that must reach 95 %, against the quickest tests.
+
+    85 % of a sample of forty suffice: its rate has a standard deviation of 3.4 points if that of
+    the whole is 95 %.  Forty tell 95 % from 75 %, not from 93 %; the rule of 95 % is for whole
+    files, whose campaigns docs/mutation.md reports.
+    """
     tests = [
         "--tests",
         "tests/rooms/test_mutants*.py",
         "--tests",
         "tests/rooms/test_guarantees*.py",
     ]
-    command = [sys.executable, "scripts/mutate.py", "--sample", "40", "--patience", "5", *tests]
+    sample = ["--sample", "40", "--least", "0.85", "--patience", "5"]
+    command = [sys.executable, "scripts/mutate.py", *sample, *tests]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert "40 mutants, " in done.stdout.splitlines()[-1], done.stdout + done.stderr
     assert done.returncode == 0, done.stdout
