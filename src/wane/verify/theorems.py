@@ -288,3 +288,5 @@ GAUSSIAN = (
 """Theorems whose bounds add up in squares."""
 COMPOSITIONS = ("gaussian_composition", "poisson_composition", "fixed_size_composition")
 """Theorems for a run all of whose iterates are seen."""
+COMPOSABLE = (*GAUSSIAN, "poisson_composition", "fixed_size_composition")
+"""Theorems whose bounds on several releases are composed."""
