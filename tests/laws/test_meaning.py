@@ -236,7 +236,7 @@ def test_records_diameters_and_proxes():
     given = {"dimension": 2, "diameter": math.inf}
     assert of("domain.diameter", shrinks.prox, **given) is Truth.PROVEN
     assert of("domain.strong_convexity", shrinks.prox, strong_convexity=0.5, **given) is Truth.OPEN
-    more = {"strong_convexity": 0.5 + 1e-5, **given}
+    more = {"strong_convexity": 0.5 * (1 + LESS), **given}
     assert of("domain.strong_convexity", shrinks.prox, **more) is Truth.REFUTED
 
 
@@ -270,7 +270,7 @@ def test_constants_of_potentials():
     assert of("target.gradient_bound", wave, gradient_bound=2.0 * (1 - LESS)) is Truth.REFUTED
     for place in ("target", "losses"):
         assert of(f"{place}.{key}", wave, laplacian_lipschitz=2.0) is Truth.OPEN
-        assert of(f"{place}.{key}", wave, laplacian_lipschitz=2.0 * (1 - 1e-4)) is Truth.REFUTED
+        assert of(f"{place}.{key}", wave, laplacian_lipschitz=2.0 * (1 - LESS)) is Truth.REFUTED
     start = Start(np.zeros(2), np.array([-0.5, 0.0]))
     assert of("start.distance", start, distance=0.5) is Truth.PROVEN
     assert of("start.distance", start, distance=0.5 * (1 - LESS)) is Truth.REFUTED

@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from wane.errors import InvalidDescription, NothingGained, PrivacyWarning, UnscaledFeatures
 from wane.learn import PrivateLogisticRegression, PublicScaler
+from wane.learn import warned as module
 
 ROWS = np.random.default_rng(0).uniform(-1, 1, (600, 3))
 LABELS = (ROWS[:, 0] > 0).astype(int)
@@ -42,6 +43,17 @@ def warned(estimator):
 def test_what_is_likely_a_mistake_is_said(changes, kind, words):
     found = [one for one in warned(model(**changes)) if one.category is kind]
     assert any(words in str(one.message) for one in found)
+
+
+def test_the_warning_asks_the_certificate_at_hand(monkeypatch):
+    """The run has just been certified, for as many rows as a person has."""
+    monkeypatch.setattr(module, "certify", lambda *_: pytest.fail("certified again"))
+    (said,) = (
+        one
+        for one in warned(model(steps=1, step_size=0.5, rows_per_person=3))
+        if one.category is NothingGained
+    )
+    assert "epsilon is 1 whether" in str(said.message)  # three rows, not one
 
 
 def test_a_long_run_has_nothing_to_be_warned_of():

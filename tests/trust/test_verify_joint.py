@@ -12,6 +12,7 @@ from trust.documents import document_of, failures, lower, rehashed, valid
 from trust.sealed import sealed
 from trust.tally import COUNTS
 from wane.certificates import JointCertificate, SideRelease, certify
+from wane.describe import Adjacency, Poisson, WithoutReplacement
 from wane.guarantees import GaussianDP, RenyiDP, WithFailure
 from wane.report import Account, certificate_document
 from wane.verify import Outcome, verify
@@ -57,6 +58,49 @@ def test_releases_that_are_not_described_are_not_called_verified():
         row.pop("description")
     found = verify(document)
     assert found.count(Outcome.NOT_VERIFIED) == len(found.checked) and not found.verified
+
+
+def sampled(batches, **changes):
+    return make_run(records=100, steps=3, step_size=1.0, batches=batches, **changes)
+
+
+IN_PLACE = {"adjacency": Adjacency.REPLACE_ONE}
+ZERO_OUT = {"adjacency": Adjacency.ZERO_OUT}
+
+
+RANDOM = {
+    "twice": lambda: (sampled(Poisson(5)), sampled(Poisson(5))),
+    "two": lambda: (sampled(Poisson(5), **ZERO_OUT), sampled(Poisson(9), **ZERO_OUT)),
+    "beside full batches": lambda: (sampled(Poisson(5), **IN_PLACE), make_run(**IN_PLACE)),
+    "fixed size beside a bound": lambda: (
+        SideRelease("a bound", WithFailure(GaussianDP(0.02), 1e-7), "by hand", **ZERO_OUT),
+        sampled(WithoutReplacement(5), **ZERO_OUT),
+    ),
+}
+QUICK = "beside full batches"
+
+
+@pytest.mark.parametrize(
+    "name", [n if n == QUICK else pytest.param(n, marks=pytest.mark.slow) for n in RANDOM]
+)
+def test_releases_with_random_batches_are_composed_again(name):
+    document = joint_document(*RANDOM[name]())
+    found = verify(document)
+    assert found.verified, failures(found)
+    COUNTS["certificates verified"] += 1
+    document["epsilon"] *= 0.9
+    document["curve"][8]["epsilon"] *= 0.9
+    wrong = [row for row in verify(sealed(document)).checked if row.outcome is not Outcome.VERIFIED]
+    assert len(wrong) == 2 and "epsilon" in {row.claim.where for row in wrong}
+    COUNTS["tampered certificates refused"] += 1
+
+
+def test_batches_of_different_kinds_are_not_composed_again():
+    document = joint_document(
+        sampled(Poisson(5), **IN_PLACE), sampled(WithoutReplacement(5), **IN_PLACE)
+    )
+    (why,) = {row.why for row in verify(document).checked if row.claim.where == "epsilon"}
+    assert why == "releases with different kinds of bounds are not composed again"
 
 
 @pytest.mark.parametrize("failure", [0.0, 1e-7])

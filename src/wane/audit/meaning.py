@@ -36,6 +36,14 @@ ROUNDING = 1e-13
 """How far above its exact value, relative to itself, a bound may have been rounded."""
 SAME = 1e-9
 """Relative difference below which two vectors that were computed on two ways are the same."""
+ULPS = 1e-15
+"""Rounding errors of a number, relative to it, where differences of near ones are looked at."""
+NEAR = 1e-4
+"""How far points are moved, relative to their length, to see how a map stretches."""
+NODES = 200_001
+"""Nodes between which a function of one number is looked at first."""
+LOOKS = 3
+"""How often it is looked at, closer each time, where it was steepest."""
 
 
 class Truth(enum.Enum):
@@ -153,6 +161,11 @@ def _equal(one: Array, two: Array) -> bool:
     return bool(np.all(np.abs(one - two) <= SAME * (1.0 + np.abs(two))))
 
 
+def _alike(one: Array, two: Array, sizes: Array) -> bool:
+    """The same but for rounding errors of what they were made of."""
+    return bool(np.all(np.abs(one - two) <= 10.0 * ROUNDING * sizes + SAME * np.abs(two)))
+
+
 def clipped(objective: Objective, family: Family) -> Truth:
     """What the run does to gradients is clipping, or a firmly nonexpansive map into the ball."""
     run = family.contribution
@@ -197,7 +210,8 @@ def ridge(objective: Objective, family: Family) -> Truth:
         return Truth.OPEN
     low, high = family.window
     points = low + (high - low) * np.random.default_rng(0).random((400, family.dimension))
-    return _unrefuted(_equal(family.shared(points), objective.ridge * points))
+    made = family.shared(points)
+    return _unrefuted(_alike(made, objective.ridge * points, np.abs(made)))
 
 
 def dimension(objective: Objective, family: Family) -> Truth:
@@ -259,12 +273,25 @@ def diameter(domain: Any, prox: Callable[[Array, float], Array]) -> Truth:
 
 
 def prox_lipschitz(domain: Any, prox: Callable[[Array, float], Array]) -> Truth:
-    """The prox with step one stretches no distance by more than the declared convexity allows."""
+    """The prox with step one stretches no distance by more than the declared convexity allows.
+
+    Points outside and inside are moved at random, along themselves, and along the set.
+    """
     points, made = _projected(prox, domain.dimension or 2)
-    order = np.random.default_rng(1).permutation(len(points))
-    near = points + 1e-3 * points[order] / np.linalg.norm(points[order], axis=1, keepdims=True)
-    moved = np.linalg.norm(prox(near, 1.0) - made, axis=1)
-    stretch = np.max(moved / np.linalg.norm(near - points, axis=1))
+    rng = np.random.default_rng(1)
+    middle = (made + made[rng.permutation(len(made))]) / 2
+    starts = np.vstack([points, made, middle])
+    sizes = np.linalg.norm(starts, axis=1, keepdims=True)
+    along = made[rng.integers(len(made), size=len(starts))] - prox(starts, 1.0)
+    stretch = 0.0
+    anywhere = np.asarray(rng.normal(size=starts.shape))
+    for ways in (anywhere, starts, along):
+        lengths = np.linalg.norm(ways, axis=1, keepdims=True)
+        fit = ((sizes > 0.0) & (lengths > 0.0))[:, 0]
+        # as near as their own size asks for: what stretches most may be narrow
+        ends = starts[fit] + NEAR * sizes[fit] * ways[fit] / lengths[fit]
+        moved = np.linalg.norm(prox(ends, 1.0) - prox(starts[fit], 1.0), axis=1)
+        stretch = max(stretch, float(np.max(moved / np.linalg.norm(ends - starts[fit], axis=1))))
     allowed = 1.0 / (1.0 + float(domain.strong_convexity))
     return _unrefuted(bool(stretch <= allowed * (1.0 + SAME) + SAME))
 
@@ -293,12 +320,11 @@ def shared_curvature(losses: Any, parts: tuple[Family, Family]) -> Truth:
     """The whole losses and their remainders differ by a parabola of the declared curvature."""
     low, high = parts[0].window
     points = low + (high - low) * np.random.default_rng(0).random((400, parts[0].dimension))
-    return _unrefuted(
-        all(
-            _equal(whole.gradient(points), losses.shared_curvature * points + rest.gradient(points))
-            for whole, rest in zip(parts[0].losses, parts[1].losses, strict=True)
-        )
-    )
+    for whole, rest in zip(parts[0].losses, parts[1].losses, strict=True):
+        one, two = whole.gradient(points), rest.gradient(points)
+        if not _alike(one - two, losses.shared_curvature * points, np.abs(one) + np.abs(two)):
+            return Truth.REFUTED
+    return Truth.OPEN
 
 
 def sensitivity(statistic: Any, values: Sequence[tuple[Array, Array]]) -> Truth:
@@ -309,9 +335,18 @@ def sensitivity(statistic: Any, values: Sequence[tuple[Array, Array]]) -> Truth:
 
 def _lipschitz_between(name: str) -> Predicate:
     def holds(mechanism: Any, function: Callable[[Array], Array]) -> Truth:
-        nodes = np.linspace(mechanism.low, mechanism.high, 200_001)
-        quotients = np.abs(np.diff(function(nodes))) / np.diff(nodes)
-        return at_most(Enclosure(float(np.max(quotients)) * (1.0 - SAME)), getattr(mechanism, name))
+        nodes, steepest = np.linspace(mechanism.low, mechanism.high, NODES), 0.0
+        for _ in range(LOOKS):
+            values, gaps = function(nodes), np.diff(nodes)
+            lost = ULPS * (np.abs(values[1:]) + np.abs(values[:-1]))
+            # the points are rounded, too
+            moved = ULPS * (abs(mechanism.low) + abs(mechanism.high)) / gaps
+            quotients = (np.abs(np.diff(values)) - lost) / gaps * (1.0 - moved)
+            best = int(np.argmax(quotients))
+            steepest = max(steepest, float(quotients[best]))
+            around = nodes[max(best - 2, 0)], nodes[min(best + 3, len(nodes) - 1)]
+            nodes = np.linspace(*around, 41)
+        return at_most(Enclosure(steepest * (1.0 - SAME)), getattr(mechanism, name))
 
     return holds
 

@@ -31,6 +31,14 @@ ROUNDING = 1e-13
 LESS = 1.0 - ROUNDING
 CANCELLATION = 1e-10
 """The same for quotients of differences."""
+LAPLACIAN_ROUNDING = 1e-12
+"""The same for traces of Hessians, relative to the entries that may have cancelled in them."""
+HUGE = 1e100
+"""Second derivatives beyond this are infinite."""
+PLACES = 1e-14
+"""What points lose inside an evaluation, relative to the width of the window."""
+NEAR = 10.0 ** np.arange(-6.5, -1.5, 0.5)
+"""Distances of near pairs, as shares of the window's width."""
 
 
 def clip(gradients: Array, threshold: float) -> Array:
@@ -164,6 +172,8 @@ def holder_quotient(family: Family, exponent: float) -> Enclosure:
 
     above = [_holder_above(family, loss, exponent) for loss in _enclosed(family)]
     lower = family.worst_pair(quotient) * (1.0 - CANCELLATION)
+    if exponent == 1.0:  # near pairs come as close to the derivative as one likes
+        lower = max(lower, largest_derivative(family, None).lower)
     return Enclosure(lower, max(above, default=math.inf))
 
 
@@ -215,25 +225,66 @@ def _dissipation_above(family: Family, loss: Enclosed, kappa: float) -> float:
 
 
 def laplacian_quotient(family: Family) -> Enclosure:
-    """Enclose the Lipschitz constant of the losses' Laplacians, from below only."""
+    """Enclose the Lipschitz constant of the losses' Laplacians, from below only.
+
+    Far pairs see jumps and kinks; near ones, along the steepest way, see what is smooth.
+    """
+    low, high = family.window
+    span = float(np.linalg.norm(high - low))
+    widths = span * NEAR
 
     def quotient(loss: Loss, x: Array, y: Array) -> Array:
-        one, two = (np.trace(loss.hessian(at), axis1=1, axis2=2) for at in (x, y))
-        lost = CANCELLATION * (np.abs(one) + np.abs(two))
-        return np.asarray((np.abs(one - two) - lost) / _norms(x - y))
+        (one, size), (two, other) = (_laplacian(loss, at) for at in (x, y))
+        apart = _norms(x - y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            made = (np.abs(one - two) - LAPLACIAN_ROUNDING * (size + other)) / apart
+            made *= 1.0 - PLACES * span / apart  # the points themselves are rounded within
+        return np.asarray(np.where(apart > 0.0, made, -math.inf))
 
-    return Enclosure(family.worst_pair(quotient))
+    def steepest(loss: Loss, x: Array) -> Array:
+        best = np.full(len(x), -math.inf)
+        for width in widths:
+            step = width * _steepest(loss, x, width)
+            ends = (np.clip(x + sign * step, low, high) for sign in (1.0, -1.0))
+            best = np.maximum(best, quotient(loss, *ends))
+        return best
+
+    return Enclosure(max(family.worst_pair(quotient), family.worst(steepest)))
+
+
+def _laplacian(loss: Loss, x: Array) -> tuple[Array, Array]:
+    """The trace of the Hessian, and the size of what was added up."""
+    hessian = loss.hessian(x)
+    hessian = np.clip(hessian, -HUGE, HUGE)  # what has no Laplacian may answer with anything
+    size = np.abs(hessian).sum(axis=(1, 2))
+    return np.asarray(np.trace(hessian, axis1=1, axis2=2)), np.asarray(size)
+
+
+def _steepest(loss: Loss, x: Array, width: float) -> Array:
+    """The direction in which the Laplacian grows, roughly: any direction gives a witness."""
+    changes = [
+        _laplacian(loss, x + width * axis)[0] - _laplacian(loss, x - width * axis)[0]
+        for axis in np.eye(x.shape[1])
+    ]
+    slope = np.stack(changes, axis=1)
+    norms = np.linalg.norm(slope, axis=1, keepdims=True)
+    first = np.eye(x.shape[1])[0]
+    return np.asarray(np.where(norms > 0.0, slope / np.where(norms > 0.0, norms, 1.0), first))
 
 
 def height_at_origin(family: Family) -> Enclosure:
     """Enclose how far the losses at the origin are above their infimum, from below only."""
     zero = np.zeros((1, family.dimension))
-    return Enclosure(family.worst(lambda loss, x: _value(loss, zero) - _value(loss, x)))
+    return Enclosure(family.worst(lambda loss, x: _above(_value(loss, zero), _value(loss, x))))
 
 
 def range_of_values(family: Family) -> Enclosure:
     """Enclose the largest range of a loss, from below only."""
-    return Enclosure(family.worst_pair(lambda loss, x, y: _value(loss, x) - _value(loss, y)))
+    return Enclosure(family.worst_pair(lambda loss, x, y: _above(_value(loss, x), _value(loss, y))))
+
+
+def _above(one: Array, two: Array) -> Array:
+    return np.asarray(one - two - ROUNDING * (np.abs(one) + np.abs(two)))
 
 
 def _value(loss: Loss, x: Array) -> Array:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING
 
-from wane.certificates import certify, composition_of
+from wane.certificates import Certificate, certify, composition_of
 from wane.describe import Cyclic, FullBatch, ShuffledOnce
 from wane.errors import NothingGained, PrivacyWarning, UnscaledFeatures
+from wane.learn.void import parts_of
 from wane.numerics.display import round_up_to
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ def warn(model: PrivateLinearModel, ready: Prepared) -> None:
 def _warn_of_no_gain(model: PrivateLinearModel, ready: Prepared) -> None:
     if not isinstance(ready.run.batches, FullBatch | Cyclic | ShuffledOnce):
         return  # sampled batches gain whenever they fade at all, and asking twice takes long
-    hidden = certify(ready.run).epsilon(model.delta)
-    seen = composition_of(ready.run).epsilon(model.delta)
+    certificate = _certificate(ready)
+    hidden = certificate.epsilon(model.delta)
+    seen = composition_of(ready.run).for_persons(certificate.rows_per_person).epsilon(model.delta)
     if hidden > _GAIN * seen:
         _say(
             f"hidden state gains nothing here: epsilon is {round_up_to(hidden)} whether or not all "
@@ -52,6 +54,13 @@ def _warn_of_no_gain(model: PrivateLinearModel, ready: Prepared) -> None:
             "little. Longer runs, a larger ridge or sampled batches gain.",
             NothingGained,
         )
+
+
+def _certificate(ready: Prepared) -> Certificate:
+    """The run's own certificate; where something comes first, there is only a promise so far."""
+    parts = (part for part in parts_of(ready.certificate) if isinstance(part, Certificate))
+    at_hand = (part for part in parts if part.run == ready.run)
+    return next(at_hand, None) or certify(ready.run)
 
 
 def _say(words: str, kind: type[PrivacyWarning] = PrivacyWarning) -> None:

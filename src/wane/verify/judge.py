@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ from flint import arb
 
 from wane.balls.arithmetic import PRECISION, as_float_up, ball, bits, top
 from wane.balls.bounds import Bound, Concentrated, Failing, Gaussian, Searched
+from wane.balls.lemmas.accounts import Sampled, composed
 from wane.balls.lemmas.positions import TooLarge
 from wane.describe import Adjacency, NoisyDescent
 from wane.errors import InvalidDescription
@@ -224,12 +225,14 @@ class _Judge:
         # the theorem of the headline first; what it does not prove may follow from another
         return sorted(self._theorems, key=lambda name: name != self._headline)
 
-    def least_gaussian(self, names: Iterable[str]) -> Gaussian | None:
-        """The least Gaussian bound of these theorems; None if there is none."""
+    def composable(self, names: Iterable[str]) -> Gaussian | Sampled | None:
+        """The least Gaussian bound of these theorems, else a sampled one; None if there is none."""
         found = [self._bound(name)[0] for name in names]
         known = [bound for bound in found if isinstance(bound, Gaussian)]
         known += [bound.searched() for bound in found if isinstance(bound, Searched)]
-        return min(known, key=lambda bound: float(bound.mu), default=None)
+        least = min(known, key=lambda bound: float(bound.mu), default=None)
+        sampled = (bound for bound in found if isinstance(bound, Sampled))
+        return next(sampled, None) if least is None else least
 
     def _bound(self, name: str) -> tuple[Bound | None, str]:
         if name not in self._known:
@@ -264,23 +267,25 @@ class _Stated:
 
     def check(self, claim: Claim) -> Checked:
         """Hold the release's epsilon against its level."""
-        return _held(_failing(self.least_gaussian(()), ball(self.side.failure)), claim)
+        return _held(_failing(self.composable(()), ball(self.side.failure)), claim)
 
-    def least_gaussian(self, _: Iterable[str]) -> Gaussian:
+    def composable(self, _: Iterable[str]) -> Gaussian:
         """The stated level."""
         return Gaussian(ball(self.side.mu) ** 2)
 
 
 @dataclass(frozen=True)
 class _Joint:
-    """Several releases: their Gaussian bounds add up in squares, and the last run is the headline.
+    """Several releases, composed; the last run is the headline.
 
-    The theorem and the verdicts of such a document are the last run's; all else is said of the
-    whole, but the releases, which are said of one part each.
+    Gaussian bounds add up in squares; steps with random batches are put into one account.  The
+    theorem and the verdicts of such a document are the last run's; all else is said of the whole,
+    but the releases, which are said of one part each.
     """
 
     judges: list[_Judge | _Stated]
     headline: _Judge
+    _known: dict[bool, Bound | None] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, parts: Sequence[Part], headline: _Judge, document: Mapping[str, Any]) -> _Joint:
@@ -301,13 +306,24 @@ class _Joint:
             return self.headline.check(claim)
         if claim.part is not None:
             return self.judges[claim.part].check(claim)
-        names = _compositions() if claim.theorem == ALL_SEEN else list(verifiers())
-        found = [judge.least_gaussian(names) for judge in self.judges]
-        known = [bound.mu_squared for bound in found if bound is not None]
-        if len(known) < len(found):
-            why = "a release whose bound is not a Gaussian one is not composed again"
+        seen = claim.theorem == ALL_SEEN
+        if seen not in self._known:
+            self._known[seen] = self._whole(_compositions() if seen else list(verifiers()))
+        whole = self._known[seen]
+        if whole is None:
+            why = "releases with different kinds of bounds are not composed again"
             return Checked(claim, Outcome.NOT_VERIFIED, why=why)
-        return _held(_failing(Searched(top(sum(known, ball(0)))), self._failure), claim)
+        return _held(whole, claim)
+
+    def _whole(self, names: Sequence[str]) -> Bound | None:
+        found = [judge.composable(names) for judge in self.judges]
+        known = [bound for bound in found if bound is not None]
+        gaussian = [bound.mu_squared for bound in known if isinstance(bound, Gaussian)]
+        if len(known) < len(found):
+            return None
+        if len(gaussian) < len(known):
+            return composed(known, self._failure)
+        return _failing(Searched(top(sum(gaussian, ball(0)))), self._failure)
 
     @property
     def _failure(self) -> arb:

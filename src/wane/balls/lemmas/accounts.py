@@ -10,6 +10,7 @@ are added: what may lie beyond the transform's window (Chernoff's bound), what l
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -18,8 +19,8 @@ import numpy as np
 from flint import arb
 from scipy.signal import lfilter
 
-from wane.balls.arithmetic import ball, top
-from wane.balls.bounds import Bound, Mixture
+from wane.balls.arithmetic import as_float_up, ball, top
+from wane.balls.bounds import Bound, Gaussian, Mixture
 from wane.balls.lemmas.positions import TooLarge
 from wane.balls.lemmas.sampled_steps import (
     Array,
@@ -291,12 +292,15 @@ class Sampled(Bound):
     `used` bounds the probability that any step uses the record; otherwise both runs are the same.
     `shown` is what they leak if they show whether they used it: no less, as both laws of a sampled
     step are mixtures, with the same weights, of a Gaussian step's laws and of one that both share.
+    `steps` are what the accounts were made of, direction by direction, to be composed with others.
     """
 
     accounts: tuple[Account | Single, ...]
     failure: float = 0.0
     used: arb = field(default_factory=lambda: arb(1))
     shown: Mixture | None = None
+    steps: tuple[tuple[Losses, int], ...] = ()
+    directions: tuple[Direction, ...] = ()
     tight: ClassVar[bool] = False
 
     def delta(self, epsilon: arb) -> arb:
@@ -322,7 +326,7 @@ class Workshop:
         """Compose the steps, in each direction by itself."""
         single = [count for _, count in steps] == [1]
         made = (_single(steps, w) if single else self.account(steps, w) for w in directions)
-        return Sampled(tuple(made), failure)
+        return Sampled(tuple(made), failure, steps=tuple(steps), directions=directions)
 
     def account(self, steps: Counted, direction: Direction) -> Account:
         """Compose the steps on grids."""
@@ -339,6 +343,25 @@ class Workshop:
                 self.known[key] = on_grid(*key)
             grids.append((self.known[key], count))
         return Account(tuple(grids))
+
+
+def composed(bounds: Sequence[Gaussian | Sampled], failure: arb) -> Sampled | None:
+    """Several releases on the same records, of which some are sampled; None if that is not known.
+
+    Each direction compares the same two data sets in every release, and a Gaussian one is alike in
+    all of them.  Releases that are sampled in different ways name different directions.
+    """
+    ways = {bound.directions for bound in bounds if isinstance(bound, Sampled)}
+    if len(ways) != 1:
+        return None
+    steps: Counted = []
+    for bound in bounds:
+        if isinstance(bound, Sampled):
+            steps += bound.steps
+            failure += ball(bound.failure)
+        elif bound.mu_squared > 0:
+            steps.append((PlainStep(bound.mu), 1))
+    return Workshop().bound(steps, ways.pop(), as_float_up(top(failure)))
 
 
 def _single(steps: Counted, direction: Direction) -> Single:
