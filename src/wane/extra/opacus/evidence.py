@@ -1,15 +1,17 @@
 """Is what was summed the gradient of a known loss, and did the weights move as described?
 
-Each step leaves its evidence here.  The first batches decide which loss it is; after that the
-evidence of many steps is examined together, each step for itself, which costs little.
+Each step leaves its evidence here.  The first batches decide which loss it is, by what is sent back
+to the outputs of each record.  After that only sums are compared, for nothing else moves the
+weights, and the evidence of many steps is examined together, each step for itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -17,6 +19,8 @@ from wane.extra.opacus.heads import LOSSES, SOFTENING, Kind, Logistic, Loss, num
 
 CLOSE = 4e-6
 """How far sums in single precision may be from one another, relative to what was added."""
+RELATIVE = 1e-5
+"""How far derivatives by the outputs may be from one another, relative to themselves."""
 MOST_STEPS, MOST_NUMBERS = 32, 4_000_000
 """How much evidence is kept before it is examined."""
 UNKNOWN = (
@@ -25,30 +29,58 @@ UNKNOWN = (
     "and no gradient changed by a hook"
 )
 ONE_BACKWARD = "there was not exactly one backward pass for each forward pass"
+ELSEWHERE = "the outputs are not those of the layer on its features, at the weights of that step"
+TOO_LONG = "features were longer than BoundedFeatures had left them"
+EDITED = "the weights were changed between steps"
+NOT_PLAIN = "the weights after a step are not those of plain SGD"
 
 
-@dataclass(frozen=True)
-class Rows:
-    """One pass of the layer: features, outputs, and what each backward pass sent to the outputs."""
+class Rows(NamedTuple):
+    """One pass of the layer: features, outputs, and what was sent back to them, if it was kept."""
 
     features: Any
     outputs: Any
-    gradients: list[Any] = field(default_factory=list)
+    gradient: Any
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """One step: its passes, the tensors that the loader handed out for each, and the sums."""
+class Evidence(NamedTuple):
+    """One step: its passes, what the loader handed out for each, the sums, and its weights.
+
+    `start` begins with all trained numbers before the step, as one vector.
+    """
 
     passes: tuple[Rows, ...]
     labels: tuple[tuple[Any, ...], ...]
     weight_sum: Any
     bias_sum: Any
+    start: Any
+    rows: int
 
-    @property
-    def rows(self) -> int:
-        """How many records took part."""
-        return sum(len(one.features) for one in self.passes)
+
+class Limits(NamedTuple):
+    """How long a record's clipped gradient and its features may be."""
+
+    clip: float
+    norm: float
+
+
+class Layer(NamedTuple):
+    """Where the trained numbers of a layer lie in one vector; a frozen bias lies outside."""
+
+    outputs: int
+    weight: slice
+    bias: slice | None
+    frozen_bias: Any
+
+    def weights(self, starts: Any) -> Any:
+        """The weights of each step."""
+        return starts[:, self.weight].unflatten(1, (self.outputs, -1))
+
+    def offsets(self, starts: Any) -> Any:
+        """The bias of each step."""
+        if self.bias is not None:
+            return starts[:, self.bias]
+        return 0.0 if self.frozen_bias is None else self.frozen_bias.detach()
 
 
 @dataclass(frozen=True)
@@ -62,13 +94,14 @@ class Reading:
 class Witness:
     """Recognises the loss, and then asks of every step whether it was still that one."""
 
-    def __init__(self, outputs: int, averaged: bool) -> None:
-        self._outputs, self._averaged = outputs, averaged
-        self._share = 1.0 / outputs if averaged else 1.0
+    def __init__(self, layer: Layer, averaged: bool) -> None:
+        self._layer, self._outputs, self._averaged = layer, layer.outputs, averaged
+        self._share = 1.0 / layer.outputs if averaged else 1.0
         self._readings: list[Reading] | None = None
         self._weight_is_open = True
         self._pending: list[Evidence] = []
         self._numbers = 0
+        self._coins = torch.Generator().manual_seed(int.from_bytes(os.urandom(7), "big"))
 
     @property
     def loss(self) -> Loss | None:
@@ -80,157 +113,236 @@ class Witness:
         """What the constants of the loss depend on."""
         return Kind(norm, self._outputs, self._share, clip)
 
-    def see(self, step: Evidence, clip: float) -> str | None:
+    def see(self, step: Evidence, limits: Limits) -> str | None:
         """Take up a step; return what is wrong, if that is known already."""
         if not step.rows:
             return "a batch without records had a gradient" if step.weight_sum.any() else None
-        if self._readings is None or len(self._readings) > 1 or self._weight_is_open:
-            return self._narrow(step, clip)
+        if not self.knows:
+            return self._narrow(step, limits)
         self._pending.append(step)
-        self._numbers += sum(one.features.numel() for one in step.passes)
+        self._numbers += step.rows * step.passes[0].features.shape[1]
         full = len(self._pending) >= MOST_STEPS or self._numbers > MOST_NUMBERS
-        return self.settle(clip) if full else None
+        return self.settle(limits) if full else None
 
-    def settle(self, clip: float) -> str | None:
+    def settle(self, limits: Limits) -> str | None:
         """Examine what is pending; return what is wrong."""
         pending, self._pending, self._numbers = self._pending, [], 0
         if not pending:
             return None
         assert self._readings is not None
-        if self._agree(self._readings[0], pending, clip):
-            return None
-        return f"the gradients are no longer those of {self._readings[0].loss!r} on the labels"
+        loss, block = self._readings[0].loss, Block(pending, limits.clip, self._coins)
+        residual = block.residual(self._readings[0], self._share)
+        if residual is None or not block.sums_agree(residual, _slack(loss)):
+            return f"the gradients are no longer those of {loss!r} on the labels"
+        return block.misfit(self._layer, limits.norm)
 
     def clips(self, step: Evidence, clip: float) -> bool:
         """Whether the sum is that of the gradients sent back, each of them clipped."""
-        passes = list(step.passes)
-        return not step.rows or _sums_agree([step], passes, self._residuals(passes), clip)
+        block = Block([step], clip, self._coins)
+        return not step.rows or block.sums_agree(block.sent(self._averaged))
 
-    def _narrow(self, step: Evidence, clip: float) -> str | None:
+    @property
+    def knows(self) -> bool:
+        """Whether one loss is left: what is sent back need not be kept any more."""
+        return self._readings is not None and len(self._readings) == 1 and not self._weight_is_open
+
+    def _narrow(self, step: Evidence, limits: Limits) -> str | None:
         """Keep the readings that this step agrees with."""
         places = min(len(found) for found in step.labels)
         tried = self._readings
         if tried is None:
             tried = [Reading(loss, place) for place in range(places) for loss in LOSSES]
-        kept = [one for one in tried if self._agree(one, [step], clip)]
+        block = Block([step], limits.clip, self._coins)
+        sent = block.sent(self._averaged)
+        kept = [one for one in tried if self._agree(one, block, sent)]
         if not kept and self._weight_is_open:  # without a positive label any weight agrees
             logistic = [one.place for one in tried if isinstance(one.loss, Logistic)]
-            kept = [one for p in logistic if (one := self._weighted(step, p, clip)) is not None]
-        if not kept:
+            kept = [one for p in logistic if (one := self._weighted(block, sent, p)) is not None]
+        if not kept or not block.sums_agree(sent):
             return UNKNOWN if self._readings is None else f"{UNKNOWN} (they were, at first)"
         self._readings = kept
         unsure = isinstance(kept[0].loss, Logistic) and kept[0].loss.weight == 1.0
         self._weight_is_open = unsure and not _has_positive(step, kept[0].place)
-        return None
+        return block.misfit(self._layer, limits.norm)
 
-    def _weighted(self, step: Evidence, place: int, clip: float) -> Reading | None:
+    def _weighted(self, block: Block, sent: Any, place: int) -> Reading | None:
         """A logistic loss with the weight of positives that this batch shows."""
-        outputs = torch.cat([one.outputs for one in step.passes])
-        y = numbers_of(torch.cat([labels[place] for labels in step.labels]), outputs)
+        labels = block.labels(place)
+        y = None if labels is None else numbers_of(labels, block.outputs)
         if y is None or self._outputs != 1:
             return None
-        weights = self._residuals(step.passes) / -torch.sigmoid(-outputs)
+        weights = sent / -torch.sigmoid(-block.outputs)
         weights = weights[(y == 1.0) & weights.isfinite()].double()
         weight = float(weights.median()) if len(weights) else 0.0
         made = Reading(Logistic(weight), place)
-        return made if weight > 0.0 and self._agree(made, [step], clip) else None
+        return made if weight > 0.0 and self._agree(made, block, sent) else None
 
-    def _residuals(self, passes: Sequence[Rows]) -> Any:
-        """The derivatives of single records' losses, as they were sent back to the outputs."""
-        parts = [one.gradients[0] for one in passes]
-        if self._averaged:
-            parts = [part * len(part) for part in parts]
-        return torch.cat(parts)
-
-    def _agree(self, reading: Reading, steps: list[Evidence], clip: float) -> bool:
-        """Whether the gradients of all these records, and their sums, are those of this loss."""
-        passes = [one for step in steps for one in step.passes]
-        found = [labels for step in steps for labels in step.labels]
-        if any(reading.place >= len(labels) for labels in found):
-            return False
-        labels = [one[reading.place] for one in found]
-        if any(one.ndim == 0 or one.shape[1:] != labels[0].shape[1:] for one in labels):
-            return False
-        outputs = torch.cat([one.outputs for one in passes])
-        residual = reading.loss.residual(outputs, torch.cat(labels), self._share)
+    def _agree(self, reading: Reading, block: Block, sent: Any) -> bool:
+        """Whether what was sent back to each record's outputs is the derivative of this loss."""
+        residual = block.residual(reading, self._share)
         if residual is None:
             return False
-        slack = 1e-6 * getattr(reading.loss, "weight", 1.0)  # of probabilities, times the weight
-        sent = self._residuals(passes)
-        if not bool(((sent - residual).abs() <= 1e-5 * residual.abs() + slack).all()):
-            return False
-        return _sums_agree(steps, passes, sent, clip)
+        room = RELATIVE * residual.abs() + _slack(reading.loss)
+        return bool(((sent - residual).abs() <= room).all())
+
+
+def _slack(loss: Loss) -> float:
+    """The error of a derivative in single precision: of probabilities, times the weight."""
+    return 1e-6 * float(getattr(loss, "weight", 1.0))
 
 
 def _has_positive(step: Evidence, place: int) -> bool:
     return any(bool((labels[place] > 0).any()) for labels in step.labels)
 
 
-def _sums_agree(steps: list[Evidence], passes: list[Rows], residual: Any, clip: float) -> bool:
-    """Whether each step's sum is that of its records' gradients, each clipped as Opacus does."""
-    bias = steps[0].bias_sum is not None
-    norms = torch.cat([torch.linalg.vector_norm(one.features, dim=1) for one in passes])
-    norms = torch.hypot(norms, torch.ones_like(norms)) if bias else norms
-    lengths = norms * torch.linalg.vector_norm(residual, dim=1)
-    factors = (clip / (lengths + SOFTENING)).clamp(max=1.0)
-    scaled, added = residual * factors[:, None], lengths * factors
-    ends = [0, *accumulate(len(one.features) for one in passes)]
-    parts = [
-        scaled[start:end].T @ one.features
-        for one, (start, end) in zip(passes, pairwise(ends), strict=True)
-    ]
-    if any(len(step.passes) > 1 for step in steps):
-        bounds = [0, *accumulate(len(step.passes) for step in steps)]
-        parts = [sum(parts[start:end]) for start, end in pairwise(bounds)]
-    gaps = torch.stack([step.weight_sum for step in steps]) - torch.stack(parts)
-    gaps = torch.linalg.vector_norm(gaps.flatten(1), dim=1)
-    totals = _by_step(added[:, None], steps)[:, 0]
-    if bias:
-        theirs = torch.stack([step.bias_sum for step in steps])
-        gaps = gaps + torch.linalg.vector_norm(theirs - _by_step(scaled, steps), dim=1)
-    return bool((gaps <= CLOSE * (totals + clip)).all())
+class Block:
+    """Steps that are examined together, each for itself; records are columns in what is added up.
 
+    Whether outputs z are those of features a is asked of random sums over the records of a step:
+    sum u z = W sum u a + b sum u.  Outputs that differ in any record differ in such a sum.
+    """
 
-def _by_step(rows: Any, steps: list[Evidence]) -> Any:
-    """Sums of the rows of each step."""
-    owner = torch.repeat_interleave(torch.tensor([step.rows for step in steps]))
-    made = torch.zeros(len(steps), rows.shape[1], dtype=rows.dtype, device=rows.device)
-    return made.index_add_(0, owner.to(rows.device), rows)
+    def __init__(self, steps: list[Evidence], clip: float, coins: Any) -> None:
+        self._steps, self._clip = steps, clip
+        self._passes = [one for step in steps for one in step.passes]
+        self._counts = [len(one.outputs) for one in self._passes]
+        self._rows = torch.tensor([step.rows for step in steps])
+        self.outputs = torch.cat([one.outputs for one in self._passes])
+        self._u = torch.rand(1, len(self.outputs), generator=coins).sub_(0.5).to(self.outputs)
+        self._mixed: Any = None
+
+    def sent(self, averaged: bool) -> Any:
+        """The derivatives of single records' losses, as they were sent back to the outputs."""
+        found = torch.cat([one.gradient for one in self._passes])
+        if not averaged:
+            return found
+        sizes = torch.tensor(self._counts)
+        return found * torch.repeat_interleave(sizes, sizes)[:, None].to(found)
+
+    def labels(self, place: int) -> Any:
+        """The tensors at this place of every batch, as one; None if they are no labels."""
+        found = [labels for step in self._steps for labels in step.labels]
+        if any(place >= len(labels) for labels in found):
+            return None
+        labels = [one[place] for one in found]
+        shape = labels[0].shape[1:]
+        if any(one.ndim == 0 or one.shape[1:] != shape for one in labels):
+            return None
+        return torch.cat(labels)
+
+    def residual(self, reading: Reading, share: float) -> Any:
+        """The derivatives that this loss has; None if these cannot be the labels."""
+        labels = self.labels(reading.place)
+        return None if labels is None else reading.loss.residual(self.outputs, labels, share)
+
+    def sums_agree(self, residual: Any, slack: float = 0.0) -> bool:
+        """Whether each step's sum is that of these gradients, each clipped as Opacus does.
+
+        `slack` is what the derivatives may be off by, beyond `RELATIVE`.
+        """
+        bias = self._steps[0].bias_sum is not None
+        norms = torch.hypot(self._norms, torch.ones_like(self._norms)) if bias else self._norms
+        lengths = norms * torch.linalg.vector_norm(residual.T, dim=0)
+        factors = (self._clip / (lengths + SOFTENING)).clamp_(max=1.0)
+        scaled = residual.T * factors
+        products = self._products(torch.cat([scaled, self._u]))
+        self._mixed = products[:, -1:]
+        gaps = torch.stack([step.weight_sum for step in self._steps]) - products[:, :-1]
+        gaps = torch.linalg.vector_norm(gaps.flatten(1), dim=1)
+        room = (lengths * factors).mul_(CLOSE if slack == 0.0 else CLOSE + RELATIVE)
+        room = (room + slack * norms)[None]
+        added = self._added(torch.cat([room, scaled]) if bias else room)
+        if bias:
+            theirs = torch.stack([step.bias_sum for step in self._steps])
+            gaps = gaps + torch.linalg.vector_norm(theirs - added[1:].T, dim=1)
+        return bool((gaps <= added[0] + CLOSE * self._clip).all())
+
+    def misfit(self, layer: Layer, norm: float) -> str | None:
+        """Say what is wrong if features are too long, or outputs not those of the layer.
+
+        Asked after `sums_agree`, which adds up the features.
+        """
+        if not bool((self._norms <= norm).all()):
+            return TOO_LONG
+        starts = torch.stack([step.start for step in self._steps])
+        weights, offsets = layer.weights(starts), layer.offsets(starts)
+        rows = torch.cat([self.outputs.T * self._u, self._u, self._norms[None].square()])
+        added = self._added(rows).T.to(rows)
+        expected = (weights * self._mixed).sum(2) + added[:, -2:-1] * offsets
+        room = added[:, -1:].sqrt() * torch.linalg.vector_norm(weights, dim=2)
+        room = room + abs(offsets) * self._rows.to(rows).sqrt()[:, None]
+        gaps = (added[:, :-2] - expected).abs()
+        return None if bool((gaps <= CLOSE * room).all()) else ELSEWHERE
+
+    @cached_property
+    def _norms(self) -> Any:
+        """How long the features of each record are."""
+        return torch.cat([torch.linalg.vector_norm(one.features, dim=1) for one in self._passes])
+
+    def _products(self, rows: Any) -> Any:
+        """For each step, the sum over its records of a column here times the record's features."""
+        parts = [
+            part @ one.features
+            for one, part in zip(self._passes, rows.split(self._counts, dim=1), strict=True)
+        ]
+        if len(parts) > len(self._steps):
+            bounds = [0, *accumulate(len(step.passes) for step in self._steps)]
+            parts = [sum(parts[start:end]) for start, end in pairwise(bounds)]
+        return torch.stack(parts)
+
+    def _added(self, rows: Any) -> Any:
+        """Sums of the columns of each step: one column for each."""
+        ends = (self._rows.cumsum(0) - 1).to(rows.device)
+        made = rows.cumsum(1, dtype=torch.float64)[:, ends]
+        return torch.cat([made[:, :1], made.diff(dim=1)], dim=1)
 
 
 class Path:
-    """The weights after each step, and whether plain SGD explains every move."""
+    """The weights before and after each step, and whether plain SGD explains every move."""
 
     def __init__(self) -> None:
-        self._weights: list[Any] = []
-        self._moves: list[tuple[Any, float, float]] = []
+        self.departed = False
+        self._origin: Any = None
+        self._starts: list[Any] = []
+        self._ends: list[Any] = []
+        self._rates: list[tuple[float, float]] = []
 
-    def begin(self, weights: Any) -> None:
-        """Note where the first step starts."""
-        if not self._weights:
-            self._weights.append(weights)
+    @property
+    def last(self) -> Any:
+        """The weights that the last step left; None before there was one."""
+        return self._ends[-1] if self._ends else self._origin
 
-    def add(self, gradient: Any, rate: float, decay: float, weights: Any) -> bool:
-        """Note a step and where it ended; False if the steps examined now are not SGD's."""
-        self._moves.append((gradient, rate, decay))
-        self._weights.append(weights)
-        full = len(self._moves) >= MOST_STEPS or len(self._moves) * weights.numel() > MOST_NUMBERS
-        return self.settle() if full else True
+    def depart(self, start: Any) -> None:
+        """Note where a step starts: the weights and then their gradient, in one vector."""
+        self.departed = True
+        self._starts.append(start)
 
-    def settle(self) -> bool:
-        """Whether every pending step is one of plain SGD."""
-        if not self._moves:
-            return True
-        weights = torch.stack(self._weights)
-        gradients = torch.stack([move[0] for move in self._moves])
-        rates = torch.tensor([m[1:] for m in self._moves], dtype=weights.dtype).to(weights.device)
+    def arrive(self, rate: float, decay: float, end: Any) -> str | None:
+        """Note where the step ended; say what is wrong, if that is known already."""
+        self.departed = False
+        self._rates.append((rate, decay))
+        self._ends.append(end)
+        full = len(self._ends) >= MOST_STEPS or len(self._ends) * end.numel() > MOST_NUMBERS
+        return self.settle() if full else None
+
+    def settle(self) -> str | None:
+        """Examine the pending steps; say what is wrong."""
+        if not self._ends:
+            return None
+        ends = torch.stack(self._ends)
+        weights, gradients = torch.stack(self._starts).split(ends.shape[1], dim=1)
+        rates = torch.tensor(self._rates, dtype=ends.dtype).to(ends.device)
+        before = ends[:-1] if self._origin is None else torch.cat([self._origin[None], ends[:-1]])
+        still = torch.equal(weights[len(weights) - len(before) :], before)
+        self.restart(self._ends[-1])
         rate, decay = rates[:, :1], rates[:, 1:]
-        expected = weights[:-1] * (1.0 - rate * decay) - gradients * rate
-        gap = (weights[1:] - expected).abs().amax(dim=1)
+        expected = weights * (1.0 - rate * decay) - gradients * rate
+        gap = (ends - expected).abs().amax(dim=1)
         room = 1e-5 * (expected.abs().amax(dim=1) + 1e-6)
-        self._weights, self._moves = self._weights[-1:], []
-        return bool((gap <= room).all())
+        if not still:
+            return EDITED
+        return None if bool((gap <= room).all()) else NOT_PLAIN
 
     def restart(self, weights: Any) -> None:
-        """Go on from other weights: those that a prox has made of the last ones."""
-        self._weights = [weights]
+        """Go on from these weights; a prox makes others of the last ones."""
+        self._origin, self._starts, self._ends, self._rates = weights, [], [], []

@@ -164,9 +164,10 @@ class Softmax:
         classes = labels.to(outputs.device, torch.int64)
         if len(classes) and not 0 <= int(classes.min()) <= int(classes.max()) < outputs.shape[1]:
             return None
-        r = torch.softmax(outputs, dim=1)
-        r[torch.arange(len(r), device=r.device), classes] -= 1.0
-        return r
+        # by columns: PyTorch takes seven times as long for short rows
+        r = torch.softmax(outputs.T.contiguous(), dim=0)
+        minus = torch.full((1, 1), -1.0, dtype=r.dtype, device=r.device)
+        return r.scatter_add_(0, classes[None], minus.expand(1, len(classes))).T
 
     def objective(self, kind: Kind) -> Objective:
         """Curvature R^2/2; two classes are one margin, and clipping bends more of them."""

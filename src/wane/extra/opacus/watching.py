@@ -11,7 +11,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from itertools import accumulate
+from operator import is_
+from typing import Any, NamedTuple
 
 import torch
 from opacus.optimizers import DPOptimizer, DPOptimizerFastGradientClipping
@@ -20,18 +22,26 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from wane.describe.domains import Domain
-from wane.extra.opacus.evidence import ONE_BACKWARD, Evidence, Path, Rows, Witness
+from wane.extra.opacus.evidence import (
+    ONE_BACKWARD,
+    Evidence,
+    Layer,
+    Limits,
+    Path,
+    Rows,
+    Witness,
+)
 from wane.extra.opacus.heads import BoundedFeatures, Kind, Loss, leaves, project
 from wane.extra.opacus.loaders import Handed, Order, Sampling
 
 PLAIN = ("momentum", "dampening", "nesterov", "maximize")
 """Settings of SGD that must be off."""
-NOT_PLAIN = "the weights after a step are not those of plain SGD"
+NUMBERS = frozenset({float, int, bool, str, type(None)})
+"""Kinds of settings that cannot be changed in place."""
 NOT_STILL = "a frozen parameter or a buffer changed during training"
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(NamedTuple):
     """What a step's description needs; all groups of parameters share it."""
 
     step_size: float
@@ -58,6 +68,17 @@ class Head:
         """The layer's trained parameters."""
         return [p for p in self.layer.parameters() if p.requires_grad]
 
+    def within(self, parameters: list[Any]) -> Layer:
+        """Where the layer's numbers lie, if these parameters are written one after another."""
+        ends = list(accumulate(p.numel() for p in parameters))
+        places = {
+            id(p): slice(end - p.numel(), end) for p, end in zip(parameters, ends, strict=True)
+        }
+        layer = self.layer
+        bias = places[id(layer.bias)] if self.trains_bias else None
+        frozen = None if self.trains_bias else layer.bias
+        return Layer(layer.out_features, places[id(layer.weight)], bias, frozen)
+
 
 def head_of(module: nn.Module, trained: set[int]) -> Head | None:
     """Return the one linear layer that holds all trained parameters; None if there is none."""
@@ -68,6 +89,49 @@ def head_of(module: nn.Module, trained: set[int]) -> Head | None:
             bounds = [m for m in module.modules() if type(m) is BoundedFeatures]
             return Head(layer, tuple(bounds))
     return None
+
+
+class Pass(NamedTuple):
+    """One pass of the layer that is not yet part of a step.
+
+    `sent` collects what single backward passes send back, where there must be two of them, as in
+    ghost clipping, whose second one is scaled.  Elsewhere the output keeps it, while `keeps` says
+    that it is of use.
+    """
+
+    features: Any
+    output: Any
+    versions: tuple[int, int]
+    keeps: bool
+    sent: list[Any] | None
+
+    @classmethod
+    def of(cls, features: Any, output: Any, *, keeps: bool, twice: bool) -> Pass:
+        """Note a pass before its backward pass."""
+        sent: list[Any] | None = [] if twice else None
+        if sent is not None:
+            output.register_hook(lambda gradient: sent.append(gradient.detach().clone()))
+        elif keeps:
+            output.retain_grad()
+        return cls(features, output, (features._version, output._version), keeps, sent)
+
+    @property
+    def was_changed(self) -> bool:
+        """Whether its tensors were changed in place since."""
+        return self.versions != (self.features._version, self.output._version)
+
+    @property
+    def has_lost(self) -> bool:
+        """Whether there were too few or too many backward passes."""
+        if self.sent is not None:
+            return len(self.sent) != 2
+        return self.keeps and self.output.grad is None
+
+    def seen(self) -> Rows:
+        """Return what it has shown; of two backward passes, the first."""
+        gradient = self.output.grad if self.keeps and self.sent is None else None
+        gradient = gradient if self.sent is None else self.sent[0]
+        return Rows(self.features.detach(), self.output.detach(), gradient)
 
 
 class Watch:
@@ -83,24 +147,23 @@ class Watch:
         self.unproven = False
         self.released = False
         self.passes = 1
-        self._passes: list[Rows] = []
+        self._passes: list[Pass] = []
         self._calls = self._rows = 0
         self._bounded: tuple[Any, int, float] | None = None
         self._drawn = 0
-        self._left: Any = None
-        self._gradient: Any = None
         self._path = Path()
         self._ghost = isinstance(optimizer, DPOptimizerFastGradientClipping)
-        self._backward = 2 if self._ghost else 1  # the second one of ghost clipping is scaled
         self._parameters = list(optimizer.params)
         self._trained = [id(p) for p in self._parameters]
         self.head = head_of(module, set(self._trained))
         averaged = optimizer.loss_reduction == "mean"
-        self.witness = Witness(self.head.layer.out_features, averaged) if self.head else None
+        layer = self.head.within(self._parameters) if self.head else None
+        self.witness = Witness(layer, averaged) if layer else None
         self._mixing = [m for m in module.modules() if isinstance(m, _BatchNorm)]
         self._fixed = self._fixed_now()
         self._fingerprint: bytes | None = None
         self._versions: list[tuple[int, int]] = []
+        self._raw: tuple[Any, ...] = ()
         self._hook()
 
     # what Opacus calls
@@ -109,24 +172,26 @@ class Watch:
         """Look at everything before the weights move; True if the batch is the loader's own."""
         if self.released:
             self.note("a step was taken after the release")
-        if optimizer is not self.optimizer or [id(p) for p in optimizer.params] != self._trained:
+        if optimizer is not self.optimizer or list(map(id, optimizer.params)) != self._trained:
             self.note("the trained parameters or the optimizer changed during training")
             return False
         if any(layer.training for layer in self._mixing):
             self.unproven = True
             self.note("a BatchNorm layer in training mode mixes the records of a batch")
+        if self._path.departed:
+            self.note("a step was prepared, and not taken")
         ours = self._check_batch()
         settings = self._settings()
         if settings is not None:
             self._check_settings(settings)
             self.steps.append(settings)
+            start = None
             if not self.obstacles:
                 self._check_still()
-                self._check_weights()
+                start = _flat([*self._parameters, *(p.grad for p in self._parameters)])
+                self._path.depart(start)
             if not self.obstacles or self._ghost:
-                self._check_sum(settings)
-            if not self.obstacles:
-                self._gradient = _flat([p.grad for p in self._parameters])
+                self._check_sum(settings, start)
         self._passes.clear()
         self.handed.batches.clear()
         self._calls = self._rows = 0
@@ -148,15 +213,16 @@ class Watch:
 
     def final(self) -> tuple[str, ...]:
         """Return all obstacles, those included that only show at the end."""
+        if self._path.departed:
+            self.note("a step was prepared, and not taken")
         if not self.obstacles and self.steps:
-            assert self.witness is not None
-            self._note_if(self.witness.settle(self.steps[-1].clip))
-            if not self._path.settle():
-                self.note(NOT_PLAIN)
+            assert self.witness is not None and self.norm is not None
+            self._note_if(self._path.settle())
+            self._note_if(self.witness.settle(Limits(self.steps[-1].clip, self.norm)))
         found = list(self.obstacles)
         if found or not self.steps:
             return tuple(found)
-        if not self.released and not _holds(self._parameters, self._left):
+        if not self.released and not torch.equal(_flat(self._parameters), self._path.last):
             found.append("the weights are not those that the last step left")
         if _fingerprint(self._fixed_now()) != self._fingerprint:
             found.append(NOT_STILL)
@@ -168,11 +234,10 @@ class Watch:
 
     def _hook(self) -> None:
         self.optimizer.original_optimizer.register_step_post_hook(self._after_step)
-        self.module.register_forward_pre_hook(self._count_rows)
         if self.head is None:
+            self.module.register_forward_pre_hook(self._count_rows)
             self.note("what is trained is not the weight of one nn.Linear")
             return
-        self.head.layer.register_forward_pre_hook(self._before_pass)
         self.head.layer.register_forward_hook(self._after_pass)
         for bound in self.head.bounds:
             bound.register_forward_hook(self._bound)
@@ -188,10 +253,12 @@ class Watch:
     def _bound(self, module: Any, inputs: Any, output: Any) -> None:
         self._bounded = (output, output._version, module.norm)
 
-    def _before_pass(self, layer: Any, inputs: Any) -> None:
+    def _after_pass(self, layer: Any, inputs: Any, output: Any) -> None:
         if not (layer.training and torch.is_grad_enabled()):
             return
         rows, known = inputs[0], self._bounded
+        self._calls += 1
+        self._rows += len(rows)
         if known is None or rows is not known[0] or rows._version != known[1]:
             self.note("the layer's input is not what BoundedFeatures has just made")
         elif rows.ndim != 2 or rows.requires_grad:
@@ -200,33 +267,24 @@ class Watch:
             self.note("the norm of the features changed during training")
         else:
             self.norm = known[2]
-
-    def _after_pass(self, layer: Any, inputs: Any, output: Any) -> None:
-        wanted = self._ghost or not self.obstacles
-        if layer.training and torch.is_grad_enabled() and wanted:
-            rows = Rows(inputs[0].detach(), output.detach())
-            output.register_hook(lambda sent: rows.gradients.append(sent.detach().clone()))
-            self._passes.append(rows)
+        if output.requires_grad and (self._ghost or not self.obstacles):
+            keeps = self.witness is not None and not self.witness.knows
+            self._passes.append(Pass.of(rows, output, keeps=keeps, twice=self._ghost))
 
     def _after_step(self, *ignored: Any) -> None:
         if self.obstacles:
             return
-        if self._gradient is None:
+        if not self._path.departed:
             self.note("the inner optimizer took a step of its own, without noise of its own")
             return
-        settings, gradient = self.steps[-1], self._gradient
-        self._gradient = None
-        now = _flat(self._parameters)
-        plain = self._path.add(gradient, settings.step_size, settings.weight_decay, now)
+        now = self.steps[-1]
+        wrong = self._path.arrive(now.step_size, now.weight_decay, _flat(self._parameters))
         if self.domain is not None:
-            plain = plain and self._path.settle()
-            stretched = settings.step_size * self.sampling.size / settings.divisor
+            wrong = wrong or self._path.settle()
+            stretched = now.step_size * self.sampling.size / now.divisor
             project(self._parameters, self.domain, stretched)
-            now = _flat(self._parameters)
-            self._path.restart(now)
-        if not plain:
-            self.note(NOT_PLAIN)
-        self._left = now
+            self._path.restart(_flat(self._parameters))
+        self._note_if(wrong)
 
     def watch_losses(self, criterion: Any) -> None:
         """See that the criterion of ghost clipping gives one number for each record.
@@ -259,11 +317,10 @@ class Watch:
         """Each step must use the batch that was drawn last, whole, once."""
         handed = self.handed
         fresh, self._drawn = handed.drawn == self._drawn + 1, handed.drawn
-        sample = getattr(self.optimizer.params[0], "grad_sample", None)
+        sample = getattr(self._parameters[0], "grad_sample", None)
         parts = sample if isinstance(sample, list) else [] if sample is None else [sample]
-        passed = sum(len(rows.features) for rows in self._passes)
-        rows = max(self._rows, passed, sum(len(part) for part in parts))
-        self.passes = max(self._calls, len(self._passes), len(parts), 1)
+        rows = max(self._rows, sum(map(len, parts)))
+        self.passes = max(self._calls, len(parts), 1)
         if not fresh or rows != handed.last_size:
             self.note(
                 "a step did not use the loader's batch, whole and once: another loader, a batch "
@@ -277,6 +334,9 @@ class Watch:
 
     def _settings(self) -> Settings | None:
         optimizer = self.optimizer
+        raw = _raw(optimizer)
+        if raw and len(raw) == len(self._raw) and all(map(is_, raw, self._raw)):
+            return self.steps[-1]
         if type(optimizer) not in (DPOptimizer, DPOptimizerFastGradientClipping):
             self.note(f"clipping and noise are those of {type(optimizer).__name__}")
             if isinstance(optimizer, AdaClipDPOptimizer):
@@ -302,10 +362,11 @@ class Watch:
         ((rate, decay),) = alike
         divisor = optimizer.expected_batch_size if optimizer.loss_reduction == "mean" else 1
         numbers = rate, decay, optimizer.max_grad_norm, optimizer.noise_multiplier, divisor
+        self._raw = raw if NUMBERS.issuperset(map(type, raw[2:])) else ()
         return Settings(*(float(_plain(number)) for number in numbers))
 
     def _check_settings(self, now: Settings) -> None:
-        if not self.steps:
+        if not self.steps or now is self.steps[-1]:
             return
         before = self.steps[-1]
         for name in ("weight_decay", "clip", "noise_multiplier", "divisor"):
@@ -333,13 +394,7 @@ class Watch:
             self.note(NOT_STILL)
         self._versions = versions
 
-    def _check_weights(self) -> None:
-        if self._left is None:
-            self._path.begin(_flat(self._parameters))
-        elif not _holds(self._parameters, self._left):
-            self.note("the weights were changed between steps")
-
-    def _check_sum(self, settings: Settings) -> None:
+    def _check_sum(self, settings: Settings, start: Any) -> None:
         if self.head is None:
             return
         batches = self.handed.batches
@@ -349,18 +404,24 @@ class Watch:
         if any(leaf._version != version for batch in batches for leaf, version in batch):
             self.note("a batch was changed in place after the loader handed it out")
             return
-        assert self.witness is not None
-        weight, bias = self.head.layer.weight, self.head.layer.bias
-        if any(len(rows.gradients) != self._backward for rows in self._passes):
+        if any(one.was_changed for one in self._passes):
+            self.note("features or outputs were changed in place")
+            return
+        if any(one.has_lost for one in self._passes):
             self.note(ONE_BACKWARD)
             return
+        assert self.witness is not None
+        layer = self.head.layer
+        passes = tuple(one.seen() for one in self._passes)
         labels = tuple(tuple(leaf for leaf, _ in batch) for batch in batches)
-        offset = bias.summed_grad if self.head.trains_bias else None
-        step = Evidence(tuple(self._passes), labels, weight.summed_grad, offset)
+        offset = layer.bias.summed_grad if self.head.trains_bias else None
+        rows = sum(len(one.outputs) for one in passes)
+        step = Evidence(passes, labels, layer.weight.summed_grad, offset, start, rows)
         if self._ghost and not self.witness.clips(step, settings.clip):
             self._note_unclipped()
         elif not self.obstacles:
-            self._note_if(self.witness.see(step, settings.clip))
+            assert self.norm is not None
+            self._note_if(self.witness.see(step, Limits(settings.clip, self.norm)))
 
     def kind(self, clip: float) -> Kind:
         """What the constants of the loss depend on."""
@@ -371,6 +432,23 @@ class Watch:
         return self.witness.kind(norm, clip)
 
 
+def _raw(optimizer: Any) -> tuple[Any, ...]:
+    """All that a step's settings are read from, if there is one group; else nothing."""
+    inner = optimizer.original_optimizer
+    groups = inner.param_groups
+    if len(groups) != 1:
+        return ()
+    return (
+        type(optimizer),
+        type(inner),
+        *map(groups[0].get, ("lr", "weight_decay", *PLAIN)),
+        optimizer.max_grad_norm,
+        optimizer.noise_multiplier,
+        optimizer.expected_batch_size,
+        optimizer.loss_reduction,
+    )
+
+
 def _plain(value: Any) -> Any:
     """A tensor may be changed in place, so its number is kept."""
     return value.item() if isinstance(value, torch.Tensor) and value.numel() == 1 else value
@@ -379,15 +457,6 @@ def _plain(value: Any) -> Any:
 def _flat(tensors: list[Any]) -> Any:
     """A copy of all numbers, as one vector."""
     return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
-
-
-def _holds(tensors: list[Any], numbers: Any) -> bool:
-    """Whether these are exactly the numbers of that vector."""
-    parts = numbers.split([tensor.numel() for tensor in tensors])
-    return all(
-        torch.equal(tensor.detach().reshape(-1), part)
-        for tensor, part in zip(tensors, parts, strict=True)
-    )
 
 
 def _fingerprint(tensors: list[Any]) -> bytes:
