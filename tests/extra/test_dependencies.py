@@ -7,7 +7,18 @@ from pathlib import Path
 
 import wane
 
-HEAVY = {"torch", "opacus", "jax", "dask", "distributed", "pandas", "scikit-learn", "pyarrow"}
+HEAVY = {
+    "attrs",
+    "dp-accounting",
+    "torch",
+    "opacus",
+    "jax",
+    "dask",
+    "distributed",
+    "pandas",
+    "scikit-learn",
+    "pyarrow",
+}
 
 
 def names(requirements):

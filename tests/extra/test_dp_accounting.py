@@ -33,7 +33,7 @@ from wane.extra.dp_accounting import (
     event_of,
     gaussian_event_of,
 )
-from wane.guarantees.export import privacy_loss_distribution
+from wane.extra.privacy_loss_distribution import privacy_loss_distribution
 
 EVENTS = [
     event_of(RIDGE_RUN),

@@ -8,10 +8,17 @@ import pytest
 from wane.errors import MissingExtra
 
 
-@pytest.mark.parametrize("module, library", [("torch", "torch"), ("opacus", "opacus")])
-def test_the_cure_is_named(monkeypatch, module, library):
+@pytest.mark.parametrize(
+    "module, missing, library",
+    [
+        ("torch", "torch", "torch"),
+        ("opacus", "torch", "opacus"),
+        ("dp_accounting", "dp_accounting", "dp-accounting"),
+    ],
+)
+def test_the_cure_is_named(monkeypatch, module, missing, library):
     for name in [name for name in sys.modules if name.startswith("wane.extra")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(MissingExtra, match=rf"install wane\[{library}\]"):
         importlib.import_module(f"wane.extra.{module}")

@@ -3,6 +3,7 @@
 import pytest
 
 from wane.errors import InvalidDescription
+from wane.extra.privacy_loss_distribution import privacy_loss_distribution
 from wane.guarantees import (
     GaussianDP,
     GaussianStep,
@@ -11,7 +12,6 @@ from wane.guarantees import (
     RenyiDP,
     SampledGaussianStep,
 )
-from wane.guarantees.export import privacy_loss_distribution
 
 CASES = [
     (1 / 3, 0.025, 2000, Pair.REPLACE),

@@ -475,7 +475,7 @@ def test_one_mu_drawn_for_certain_is_that_gaussian():
 
 
 def test_one_step_that_cannot_be_exported_stops_the_export():
-    from wane.guarantees.export import privacy_loss_distribution
+    from wane.extra.privacy_loss_distribution import privacy_loss_distribution
 
     mixed = NumericalDP(((GaussianStep(1.0), 1), (GaussianMixtureStep((0.5, 1.0), (0.5, 0.5)), 1)))
     with pytest.raises(InvalidDescription, match="Gaussian or sampled Gaussian"):

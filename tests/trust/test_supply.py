@@ -48,7 +48,7 @@ def test_the_lock_holds_what_the_project_asks_for():
     wanted, open_ = set(), [*building, *project["dependencies"], *extras["dev"]]
     while open_:
         asked = open_.pop()
-        if found := re.match(r"wane\[([\w,]+)\]", asked):
+        if found := re.match(r"wane\[([\w,-]+)\]", asked):
             open_ += [more for extra in found[1].split(",") for more in extras[extra]]
         else:
             wanted.add(plain(re.match(r"[\w.-]+", asked)[0]))

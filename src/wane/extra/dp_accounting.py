@@ -12,17 +12,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import attr
-from dp_accounting import dp_event, privacy_accountant
-
 from wane.certificates import Certificate, certify
 from wane.describe import Adjacency, NoisyDescent
 from wane.describe.fields import run_from_fields, run_to_fields
 from wane.describe.json_text import read_json
-from wane.errors import InvalidDescription, WaneError
+from wane.errors import InvalidDescription, MissingExtra, WaneError
 from wane.guarantees import GaussianDP, Guarantee, NumericalDP, RenyiDP, WithFailure
 from wane.guarantees.atoms import Pair, SampledGaussianStep
 from wane.numerics.display import round_up_to
+
+try:
+    import attr
+    from dp_accounting import dp_event, privacy_accountant
+except ImportError:
+    raise MissingExtra("This bridge needs dp-accounting; install wane[dp-accounting].") from None
 
 Relation = privacy_accountant.NeighboringRelation
 
@@ -71,7 +74,7 @@ def gaussian_event_of(guarantee: Guarantee) -> dp_event.GaussianDpEvent:
     if not isinstance(guarantee, GaussianDP):
         raise InvalidDescription(
             f"guarantee must be a GaussianDP to become a Gaussian event, got {guarantee!r:.60}; "
-            "use wane.guarantees.export for others."
+            "use wane.extra.privacy_loss_distribution for others."
         )
     if guarantee.mu == 0.0:
         return dp_event.NoOpDpEvent()
