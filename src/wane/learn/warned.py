@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wane.certificates import certify, composition_of
 from wane.describe import Cyclic, FullBatch, ShuffledOnce
 from wane.errors import NothingGained, PrivacyWarning, UnscaledFeatures
-from wane.numerics.display import round_up_to
+from wane.report.format import round_up_to
 
 if TYPE_CHECKING:
     from wane.learn.base import Prepared, PrivateLinearModel
