@@ -18,7 +18,7 @@ from torch.utils.data import TensorDataset
 from wane import Adjacency, NoiseMultiplier, NoisyDescent, calibrate
 from wane.certificates import composition_of
 from wane.extra.torch import CyclicLoader, LinearHead, NoisySGD, release
-from wane.numerics.display import round_up_to
+from wane.report.format import round_up_to
 from wane.run import links
 
 EPSILON, DELTA = 2.0, 1e-5

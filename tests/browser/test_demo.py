@@ -6,8 +6,8 @@ import jsonschema
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from wane.certificates import certificate_schema
 from wane.cli import main
-from wane.report import certificate_schema
 
 pytestmark = pytest.mark.slow
 

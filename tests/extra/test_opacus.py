@@ -38,7 +38,7 @@ from wane import (  # noqa: E402
     Poisson,
     certify,
 )
-from wane.certificates import composition_of  # noqa: E402
+from wane.certificates import certificate_document, composition_of  # noqa: E402
 from wane.describe.domains import Ball  # noqa: E402
 from wane.errors import InvalidDescription  # noqa: E402
 from wane.extra.opacus import (  # noqa: E402
@@ -49,7 +49,6 @@ from wane.extra.opacus import (  # noqa: E402
     side_by_side,
 )
 from wane.extra.torch import CyclicLoader  # noqa: E402
-from wane.report import certificate_document  # noqa: E402
 from wane.run import release_grid  # noqa: E402
 from wane.theorems.lemmas.lipschitz import log_step_lipschitz  # noqa: E402
 

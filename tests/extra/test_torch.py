@@ -18,6 +18,7 @@ torch = pytest.importorskip("torch", reason="needs torch; install wane[torch]")
 from torch.utils.data import TensorDataset  # noqa: E402
 
 from wane import Adjacency, Cyclic, GradientNoise, NoiseMultiplier, NoisyDescent, certify  # noqa: E402
+from wane.certificates import certificate_document  # noqa: E402
 from wane.describe import EveryIterate, Phase, Poisson, Schedule  # noqa: E402
 from wane.describe.domains import Ball  # noqa: E402
 from wane.errors import InvalidDescription  # noqa: E402
@@ -30,7 +31,6 @@ from wane.extra.torch import (  # noqa: E402
     release,
 )
 from wane.learn.void import VoidCertificate  # noqa: E402
-from wane.report import certificate_document  # noqa: E402
 from wane.run import (  # noqa: E402
     Checkpoint,
     LinearSums,

@@ -7,6 +7,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 from contextlib import suppress
 from pathlib import Path
 
@@ -123,6 +124,34 @@ def test_import_is_light():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
     assert out.strip() == "[]"
+
+
+def imported(path):
+    """The modules that a file imports anywhere, by full name; only absolute imports are used."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0 and node.module, path
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "report").glob("*.py")), ids=lambda p: p.name)
+def test_reports_see_errors_and_the_standard_library(path):
+    """Not even for types or inside a function: whoever renders a document has nothing to ask."""
+    for name in imported(path):
+        known = name.startswith(("wane.errors.", "wane.report."))
+        assert known or name.partition(".")[0] in sys.stdlib_module_names, name
+
+
+def test_the_contract_of_reports_forbids_every_other_room():
+    settings = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text())
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    (contract,) = (c for c in contracts if c.get("source_modules") == ["wane.report"])
+    rooms = {info.name for info in pkgutil.iter_modules([str(ROOT)], "wane.")}
+    others = rooms - {"wane._lazy", "wane._version", "wane.errors", "wane.report"}
+    assert set(contract["forbidden_modules"]) == others
+    assert contract.keys() == {"name", "type", "source_modules", "forbidden_modules"}
 
 
 def test_no_machine_paths():

@@ -33,8 +33,8 @@ from wane import (
 )
 from wane.audit.concrete import Family
 from wane.audit.meaning import Truth, judge
+from wane.certificates import certificate_document
 from wane.mixing import mixing
-from wane.report import certificate_document
 from wane.sampling import Losses, Posterior, certify_distance
 from wane.sampling.distance import Direction
 from wane.theorems.contraction import recursion as contraction

@@ -10,8 +10,9 @@ import pytest
 
 import wane
 from wane import report
+from wane.certificates import certificate_document
 from wane.cli import main
-from wane.numerics.display import round_down_to, round_up_to
+from wane.report.format import round_down_to, round_up_to
 from wane.verify import verify
 
 SOURCES = sorted(Path(wane.__file__).parent.rglob("*.py"))
@@ -78,7 +79,7 @@ def test_a_target_that_is_met_is_not_shown_as_exceeded(tmp_path, capsys):
 @pytest.mark.parametrize("epsilon", [0.1, 0.5])
 def test_a_document_asked_by_epsilon_says_one_number(epsilon, tmp_path, capsys):
     """It said 0.5 beside verdicts of 0.500000002, and the verifier refused it."""
-    document = report.certificate_document(wane.certify(POISSON), epsilon=epsilon)
+    document = certificate_document(wane.certify(POISSON), epsilon=epsilon)
     said = min(v["epsilon"] for v in document["verdicts"] if v["applies"])
     assert document["epsilon"] == said
     assert document["epsilon"] == pytest.approx(epsilon, rel=1e-6)
@@ -99,7 +100,7 @@ def test_round_epsilons_are_shown_in_full(epsilon, tmp_path, capsys):
         batches=wane.Cyclic(10),
     )
     spec = tmp_path / "run.json"
-    spec.write_text(json.dumps(report.certificate_document(wane.certify(quiet), delta=0.1)))
+    spec.write_text(json.dumps(certificate_document(wane.certify(quiet), delta=0.1)))
     fields = json.loads(spec.read_text())["description"]
     spec.write_text(json.dumps(fields))
     asked = ("--delta", "1e-5", "--over", "noise")

@@ -7,8 +7,8 @@ import time
 import pytest
 
 import wane
+from wane.certificates import certificate_document
 from wane.cli import main
-from wane.report import certificate_document
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="the system has no alarms")

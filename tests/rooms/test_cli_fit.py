@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from wane import report
+from wane.certificates import certificate_schema
 from wane.cli import demo, folder, main
 from wane.cli.models import MODELS
 from wane.tables import Schema
@@ -109,7 +110,7 @@ def no_noise(monkeypatch):
 def test_fit_writes_the_whole_release(capsys, fitted, schema):
     assert {entry.name for entry in fitted.iterdir()} == FILES
     made = json.loads((fitted / "certificate.json").read_text())
-    jsonschema.Draft202012Validator(report.certificate_schema()).validate(made)
+    jsonschema.Draft202012Validator(certificate_schema()).validate(made)
     assert made["status"] == "certified"
     assert made["epsilon"] <= 8
     assert made["adjacency"] == "zero-out"
@@ -199,7 +200,7 @@ def test_a_seed_voids_the_certificate(capsys, data, schema, tmp_path):
     assert (status, err) == (0, "")
     assert "no privacy is claimed" in out
     made = json.loads((tmp_path / "out" / "certificate.json").read_text())
-    jsonschema.Draft202012Validator(report.certificate_schema()).validate(made)
+    jsonschema.Draft202012Validator(certificate_schema()).validate(made)
     assert made["status"] == "void"
     assert made["epsilon"] == "infinity"
     assert "Void" in (tmp_path / "out" / "model-card.md").read_text()
@@ -422,7 +423,7 @@ def test_demo(capsys, tmp_path, monkeypatch):
     assert longer["steps"] > short["steps"]
     assert {p.name for p in (tmp_path / "demo").iterdir()} == FILES - {"schema.json"}
     certificate = json.loads((tmp_path / "demo" / "certificate.json").read_text())
-    jsonschema.Draft202012Validator(report.certificate_schema()).validate(certificate)
+    jsonschema.Draft202012Validator(certificate_schema()).validate(certificate)
     assert certificate["epsilon"] == short["epsilon"]
     status, out, _ = run(capsys, "demo", "--out", tmp_path / "demo")
     assert status == 0

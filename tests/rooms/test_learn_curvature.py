@@ -11,7 +11,7 @@ import pytest
 from learn_cases import declared, targets
 
 from runs import make_run
-from wane.certificates import JointCertificate, SideRelease, certify
+from wane.certificates import JointCertificate, SideRelease, certificate_document, certify
 from wane.describe import (
     Adjacency,
     Cyclic,
@@ -35,7 +35,6 @@ from wane.learn import (
 from wane.learn.curvature import _largest_eigenvalue, _lost, private_curvature
 from wane.learn.plan import Problem, plan
 from wane.ledger import Budget, BudgetExceeded, Ledger
-from wane.report import certificate_document
 from wane.run.links import Logistic, SoftmaxEnvelope, Squared
 from wane.verify import verify
 

@@ -12,7 +12,17 @@ import pytest
 
 import wane
 from wane import report
-from wane.certificates import JointCertificate, SideRelease, certify
+from wane.certificates import (
+    Circumstances,
+    JointCertificate,
+    NoiseSource,
+    SideRelease,
+    certificate_document,
+    certificate_fields,
+    certificate_schema,
+    certify,
+    configuration_hash,
+)
 from wane.cli.commands import bundled
 from wane.describe import Adjacency
 from wane.errors import InvalidDescription
@@ -47,15 +57,15 @@ RUNS = {
         ),
     ),
 }
-VOID = report.Account(noise=report.NoiseSource.SEED, voids=("a <seed> was used",))
+VOID = Circumstances(noise=NoiseSource.SEED, voids=("a <seed> was used",))
 
 
 def document(run=RUN, **options):
-    return report.certificate_document(certify(run), delta=DELTA, **options)
+    return certificate_document(certify(run), delta=DELTA, **options)
 
 
 def valid(made: dict) -> None:
-    jsonschema.Draft202012Validator(report.certificate_schema()).validate(
+    jsonschema.Draft202012Validator(certificate_schema()).validate(
         json.loads(json.dumps(made, allow_nan=False))
     )
 
@@ -71,7 +81,7 @@ def joint() -> JointCertificate:
 
 
 def test_the_schema_is_a_schema():
-    jsonschema.Draft202012Validator.check_schema(report.certificate_schema())
+    jsonschema.Draft202012Validator.check_schema(certificate_schema())
 
 
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
@@ -108,24 +118,24 @@ def report_run(made: dict) -> wane.NoisyDescent:
 
 def test_plain_fields_are_part_of_the_document():
     certificate = certify(RUN)
-    fields = report.certificate_fields(certificate, delta=DELTA)
-    made = report.certificate_document(certificate, delta=DELTA)
+    fields = certificate_fields(certificate, delta=DELTA)
+    made = certificate_document(certificate, delta=DELTA)
     assert {name: made[name] for name in fields} == fields
 
 
 def test_at_an_epsilon():
-    made = report.certificate_document(certify(RUN), epsilon=5.0)
+    made = certificate_document(certify(RUN), epsilon=5.0)
     valid(made)
     assert made["delta"] == pytest.approx(certify(RUN).delta(5.0), rel=1e-9)
     assert made["delta"] >= certify(RUN).delta(5.0)
-    assert made == report.certificate_document(certify(RUN), delta=made["delta"])
+    assert made == certificate_document(certify(RUN), delta=made["delta"])
     assert made["epsilon"] == pytest.approx(5.0, rel=1e-9)
     assert made["epsilon"] <= 5.0
 
 
 def test_several_releases_are_charged_together():
     whole = joint()
-    made = report.certificate_document(whole, delta=DELTA)
+    made = certificate_document(whole, delta=DELTA)
     valid(made)
     assert made["epsilon"] == whole.epsilon(DELTA) > certify(RUN).epsilon(DELTA)
     assert made["mu"] is None
@@ -172,14 +182,14 @@ def test_the_schema_refuses(name, value):
 
 def test_a_document_is_at_one_delta_or_epsilon():
     with pytest.raises(InvalidDescription, match="delta must be given"):
-        report.certificate_document(certify(RUN))
+        certificate_document(certify(RUN))
 
 
 def test_the_hash_is_of_the_configuration():
     same = document()["configuration_sha256"]
-    assert same == report.configuration_hash(certify(RUN))
+    assert same == configuration_hash(certify(RUN))
     assert same != document(replace(RUN, steps=8001))["configuration_sha256"]
-    assert same == document(account=report.Account(tuning="other"))["configuration_sha256"]
+    assert same == document(account=Circumstances(tuning="other"))["configuration_sha256"]
 
 
 class Page(html.parser.HTMLParser):
@@ -282,7 +292,7 @@ def test_the_page_is_self_contained_and_accessible():
 
 
 def test_what_comes_from_outside_is_escaped():
-    account = report.Account(
+    account = Circumstances(
         released='<script>alert("x")</script>', context=(("<b>", "&amp;<i>"),), tuning="<u>"
     )
     page = Page.of(document(account=account))

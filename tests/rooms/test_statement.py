@@ -16,7 +16,13 @@ from wane import (
     losses,
     report,
 )
-from wane.certificates import JointCertificate, SideRelease
+from wane.certificates import (
+    Circumstances,
+    JointCertificate,
+    NoiseSource,
+    SideRelease,
+    certificate_document,
+)
 from wane.cli import statement as command
 from wane.cli.options import number
 from wane.describe.fields import run_to_fields
@@ -101,13 +107,13 @@ REGISTRY = {
 
 @pytest.fixture(scope="module")
 def document():
-    return report.certificate_document(certify(RUN), delta=DELTA)
+    return certificate_document(certify(RUN), delta=DELTA)
 
 
 @pytest.fixture(scope="module")
 def void():
-    account = report.Account(noise=report.NoiseSource.SEED, voids=("A seed was used.",))
-    return report.certificate_document(certify(RUN), delta=DELTA, account=account)
+    account = Circumstances(noise=NoiseSource.SEED, voids=("A seed was used.",))
+    return certificate_document(certify(RUN), delta=DELTA, account=account)
 
 
 def test_the_statement_says_what_the_certificate_says(document):
@@ -194,7 +200,7 @@ def test_all_releases_are_listed():
         "A private bound.", GaussianDP(0.2), "docs/proofs/curvature.md", RUN.adjacency
     )
     joint = JointCertificate((side, certify(RUN)))
-    made = report.certificate_document(joint, delta=DELTA)
+    made = certificate_document(joint, delta=DELTA)
     text = report.privacy_statement(made)
     entry = report.registry_entry(made)["deployment"]
     for said in (text, entry["accounting"]["composition"]):
@@ -206,7 +212,7 @@ def test_all_releases_are_listed():
 def test_every_iterate_released_is_said(document):
     from dataclasses import replace
 
-    made = report.certificate_document(certify(replace(RUN, release=EveryIterate())), delta=DELTA)
+    made = certificate_document(certify(replace(RUN, release=EveryIterate())), delta=DELTA)
     assert "Output of the mechanism: Every iterate of the run." in report.privacy_statement(made)
 
 

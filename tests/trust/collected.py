@@ -30,10 +30,10 @@ from typing import Any
 
 import pytest
 
-import wane.report.document as home
+import wane.certificates.document as home
 from trust.tally import COUNTS
+from wane.certificates import Circumstances, Sampler
 from wane.errors import InvalidDescription
-from wane.report import Account, Sampler
 from wane.verify import Checked, Outcome, Verification, verify
 
 SECONDS = 150.0
@@ -86,14 +86,14 @@ class Fit:
     sampling: Any = None
 
     @property
-    def account(self) -> Account:
+    def account(self) -> Circumstances:
         """All that the numbers depend on."""
         if self.sampling is None:
-            return Account()
+            return Circumstances()
         known = self.sampling.posterior.losses
         names = ("dimension", "laplacian_lipschitz", "height_at_start", "range_of_loss")
         said = {name: getattr(known, name) for name in names}
-        return Account(sampler=Sampler(samples=self.sampling.samples, **said))
+        return Circumstances(sampler=Sampler(samples=self.sampling.samples, **said))
 
     @property
     def name(self) -> tuple[str, float]:

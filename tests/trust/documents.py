@@ -7,7 +7,7 @@ import jsonschema
 
 from trust.sealed import sealed
 from trust.tally import COUNTS
-from wane.report import certificate_document, certificate_schema
+from wane.certificates import certificate_document, certificate_schema
 from wane.verify import Outcome, verify
 from wane.verify.claims import contradictions, described_run
 

@@ -23,9 +23,8 @@ from trust.collected import (
     verdict,
 )
 from trust.sealed import sealed
-from wane.certificates import JointCertificate, SideRelease, certify
+from wane.certificates import JointCertificate, SideRelease, certificate_document, certify
 from wane.guarantees import RenyiDP
-from wane.report import certificate_document
 
 TESTS = Path(__file__).parents[1]
 GENUINE = """
@@ -34,18 +33,17 @@ import pytest
 
 from runs import RIDGE_RUN, make_run
 from wane.certificates import certify
-from wane.cli.release import report
+from wane.cli import release, statement
 from wane.learn import PrivateMean
-from wane.report import certificate_document
-from wane.report.html import certificate_html
+from wane.certificates import certificate_document
 
 @pytest.mark.parametrize("run", [RIDGE_RUN, make_run(), make_run()])
 def test_a_document_that_is_forged_afterwards(run):
     certificate_document(certify(run), delta=1e-5)["epsilon"] = 0.0
 
 def test_documents_made_elsewhere():
-    report.certificate_document(certify(make_run(records=300)), delta=1e-5)
-    assert certificate_html(certify(make_run(records=400)), delta=1e-5)
+    release.certificate_document(certify(make_run(records=300)), delta=1e-5)
+    statement.certificate_document(certify(make_run(records=400)), delta=1e-5)
 
 def test_a_fit():
     PrivateMean(feature_bounds=(-1.0, 1.0)).fit(np.zeros((50, 2)))
@@ -53,17 +51,17 @@ def test_a_fit():
 FALSE = """
 from runs import RIDGE_RUN
 from wane.certificates import certify
-from wane.report import certificate_document
+from wane.certificates import certificate_document
 
 def test_a_wrong_fingerprint(monkeypatch):
-    monkeypatch.setattr("wane.report.document.configuration_hash", lambda *given: "0" * 64)
+    monkeypatch.setattr("wane.certificates.document.configuration_hash", lambda *given: "0" * 64)
     certificate_document(certify(RIDGE_RUN), delta=1e-6)
 """
 UNPROVEN = """
 from runs import RIDGE_RUN
 from wane.certificates import JointCertificate, SideRelease, certify
 from wane.guarantees import RenyiDP
-from wane.report import certificate_document
+from wane.certificates import certificate_document
 
 def test_a_side_release_of_another_kind():
     side = SideRelease("a bound", RenyiDP.zcdp(0.1), "a page", RIDGE_RUN.adjacency)

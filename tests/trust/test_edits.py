@@ -14,19 +14,21 @@ pytest.importorskip("flint")
 from runs import RIDGE_RUN, make_run
 from trust.edits import covered, edited, edits_of, leaves, plain
 from trust.tally import COUNTS
-from wane.certificates import JointCertificate, SideRelease, certify
+from wane.certificates import (
+    Circumstances,
+    EarlierReleases,
+    ExactNoise,
+    JointCertificate,
+    NoiseSource,
+    SideRelease,
+    certificate_document,
+    certify,
+)
 from wane.describe import Cyclic, Fact, Poisson
 from wane.describe.facts import FactKind
 from wane.documents import reading
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP
-from wane.report import (
-    Account,
-    EarlierReleases,
-    ExactNoise,
-    NoiseSource,
-    certificate_document,
-)
 from wane.verify import verify
 
 SMALL = {"records": 1000, "steps": 400, "step_size": 1.0}
@@ -76,7 +78,7 @@ def sampled():
     )
     posterior = Posterior(losses=losses, records=500, prior_precision=1.0, temperature=20.0)
     run = OverdampedRun(posterior=posterior, step_size=0.5, steps=200, samples=2)
-    account = Account(
+    account = Circumstances(
         noise=NoiseSource.OPERATING_SYSTEM, sampler=sampler_of(run), released="Two samples."
     )
     return certificate_document(certify_samples(run), delta=1e-5, account=account)
@@ -94,7 +96,7 @@ def fitted(seed=None):
 
 
 def released():
-    account = Account(
+    account = Circumstances(
         noise=NoiseSource.OPERATING_SYSTEM,
         released="Three coefficients.",
         grid=2.0**-10,

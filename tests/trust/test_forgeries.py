@@ -11,13 +11,20 @@ pytest.importorskip("flint")
 
 from runs import make_run
 from trust.edits import plain, resealed
-from wane.certificates import JointCertificate, SideRelease, certify
+from wane.certificates import (
+    Circumstances,
+    JointCertificate,
+    NoiseSource,
+    SideRelease,
+    certificate_document,
+    certify,
+)
 from wane.cli import main
 from wane.describe import Poisson
 from wane.documents import check_document
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
-from wane.report import Account, NoiseSource, certificate_document, certificate_html
+from wane.report import html_page
 
 OLD = Path(__file__).parents[1] / "golden" / "0.1.0"
 RUN = make_run(records=1000, steps=400, step_size=1.0)
@@ -128,7 +135,7 @@ def test_the_first_line_of_a_contradicted_document(document, tmp_path, capsys):
 
 def test_a_void_certificate_is_called_void_first(tmp_path, capsys):
     """It was "verified: 6 of 6", status 0."""
-    account = Account(noise=NoiseSource.SEED, voids=("A seed was used.",))
+    account = Circumstances(noise=NoiseSource.SEED, voids=("A seed was used.",))
     made = certificate_document(certify(RUN), delta=1e-5, account=account)
     path = tmp_path / "void.json"
     path.write_text(json.dumps(made))
@@ -145,7 +152,7 @@ def test_a_seed_cannot_be_certified(document):
 
 
 def test_nothing_is_enforced_where_nothing_ran(document):
-    page = certificate_html(certify(RUN), delta=1e-5)
+    page = html_page(certificate_document(certify(RUN), delta=1e-5))
     assert document["title"] == "Privacy calculation"
     assert "Privacy calculation" in page and "Privacy certificate" not in page
     assert "enforced while running" not in json.dumps(document) + page
@@ -153,7 +160,7 @@ def test_nothing_is_enforced_where_nothing_ran(document):
         "declared",
         "derived",
     }
-    ran = Account(noise=NoiseSource.OPERATING_SYSTEM)
+    ran = Circumstances(noise=NoiseSource.OPERATING_SYSTEM)
     made = certificate_document(certify(RUN), delta=1e-5, account=ran)
     assert made["title"] == "Privacy certificate"
     assert made["bases"]["enforced"] == "enforced while running"

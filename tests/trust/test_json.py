@@ -13,7 +13,7 @@ from wane.describe.json_text import read_json
 from wane.errors import InvalidDescription
 
 HERE = Path(wane.__file__).parent
-OWN = {"describe/json_text.py", "report/document.py", "run/checkpoint.py"}
+OWN = {"describe/json_text.py", "certificates/document.py", "run/checkpoint.py"}
 """The reader itself, a file of the package, and what was decrypted under the user's own key."""
 
 TWICE = """{"kind": "noisy-descent", "records": 1000, "steps": 100, "step_size": 0.1,

@@ -7,12 +7,13 @@ import pytest
 
 from runs import make_run
 from wane import Adjacency, certify
+from wane.certificates import certificate_document
 from wane.cli import main
 from wane.describe import Cyclic, Poisson
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.learn import PrivateCurvature, PrivateLogisticRegression, PrivateRidge, load_model
-from wane.report import certificate_document, privacy_statement
+from wane.report import privacy_statement
 from wane.tables import Schema
 
 RUN = make_run(records=1000, steps=400, step_size=1.0, batches=Cyclic(50))

@@ -19,7 +19,7 @@ from wane import (
     ShuffledOnce,
     certify,
 )
-from wane.report import certificate_document
+from wane.certificates import certificate_document
 
 CONVEX = Objective(gradient_bound=1.0, smoothness=1.0, strong_convexity=0.0, ridge=0.01)
 STUCK = 100.0

@@ -18,7 +18,7 @@ from laws.strategies import runs
 from runs import possible
 from trust.sealed import sealed
 from trust.tally import COUNTS
-from wane.certificates import certify
+from wane.certificates import certificate_document, certify
 from wane.cli import main
 from wane.describe import (
     Adjacency,
@@ -40,7 +40,6 @@ from wane.describe import (
 from wane.describe.domains import Ball, Diameter, Ridge, Unbounded
 from wane.describe.fields import run_from_fields
 from wane.errors import InvalidDescription, NoTheoremApplies
-from wane.report import certificate_document
 from wane.verify import Outcome, Quantity, verify
 from wane.web.presets import PRESETS
 
@@ -127,10 +126,10 @@ def test_a_certificate_at_an_epsilon_is_verified():
 
 
 def test_a_void_certificate_claims_nothing():
-    from wane.report import Account
+    from wane.certificates import Circumstances
 
     run = preset("Cyclic noisy SGD")
-    made = certificate_document(certify(run), delta=1e-5, account=Account(voids=("seeded",)))
+    made = certificate_document(certify(run), delta=1e-5, account=Circumstances(voids=("seeded",)))
     found = verify(json.loads(json.dumps(made)))
     assert found.void and not found.verified and not found.contradictions
     assert all(row.why == "claims nothing" for row in found.checked)

@@ -11,10 +11,15 @@ from runs import RIDGE_RUN, make_run
 from trust.documents import document_of, failures, lower, rehashed, valid
 from trust.sealed import sealed
 from trust.tally import COUNTS
-from wane.certificates import JointCertificate, SideRelease, certify
+from wane.certificates import (
+    Circumstances,
+    JointCertificate,
+    SideRelease,
+    certificate_document,
+    certify,
+)
 from wane.describe import Adjacency, Poisson, WithoutReplacement
 from wane.guarantees import GaussianDP, RenyiDP, WithFailure
-from wane.report import Account, certificate_document
 from wane.verify import Outcome, verify
 
 
@@ -154,7 +159,7 @@ def test_side_releases_of_other_kinds_are_not_called_verified():
 
 def test_a_void_document_promises_nothing_of_its_side_releases():
     parts = JointCertificate((side(GaussianDP(0.3)), certify(RIDGE_RUN)))
-    document = certificate_document(parts, delta=1e-5, account=Account(voids=("a seed",)))
+    document = certificate_document(parts, delta=1e-5, account=Circumstances(voids=("a seed",)))
     valid(document)
     assert document["releases"][0]["guarantee"] is None
     found = verify(document)

@@ -15,9 +15,9 @@ pytest.importorskip("flint")
 from trust.documents import check, document_of, failures, rehashed, valid
 from trust.sealed import sealed
 from trust.tally import COUNTS
+from wane.certificates import Circumstances, Sampler
 from wane.describe import Adjacency, Objective
 from wane.errors import InvalidDescription
-from wane.report import Account, Sampler
 from wane.sampling import Losses, OverdampedRun, Posterior, certify_samples
 from wane.verify import Outcome, verify
 from wane.verify.claims import contradictions, described_run
@@ -36,7 +36,7 @@ def sampled_document(run, certificate=None, delta=1e-6):
         range_of_loss=known.range_of_loss,
     )
     made = certificate or certify_samples(run)
-    return document_of(made, delta=delta, account=Account(sampler=sampler))
+    return document_of(made, delta=delta, account=Circumstances(sampler=sampler))
 
 
 CONVEX = Losses(

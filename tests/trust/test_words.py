@@ -8,10 +8,10 @@ import pytest
 from runs import make_run
 from trust.edits import plain
 from trust.sealed import sealed
-from wane.certificates import certify
+from wane.certificates import Circumstances, NoiseSource, certificate_document, certify
 from wane.cli import main
-from wane.cli.card import model_card
-from wane.report import Account, NoiseSource, certificate_document, html_page, privacy_statement
+from wane.report import html_page, privacy_statement
+from wane.report.card import model_card
 from wane.report.text import markdown, visible
 
 NASTY = "x\n## Privacy\n<script>alert(1)</script> [a](b) \u202eevil\x1b[2J |`"
@@ -20,7 +20,7 @@ RUN = make_run(records=1000, steps=400, step_size=1.0)
 
 @pytest.fixture(scope="module")
 def document():
-    account = Account(
+    account = Circumstances(
         noise=NoiseSource.OPERATING_SYSTEM,
         released=NASTY,
         tuning=NASTY,

@@ -15,7 +15,7 @@ from wane.describe import Fact, NoisyDescent, check
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP, Guarantee, RenyiDP
 from wane.guarantees.renyi import LinearCurve
-from wane.numerics.display import round_up_to
+from wane.report.format import round_up_to
 from wane.theorems.theorem import Applies, Basis, DoesNotApply, Finding, Verdict
 
 DEFAULT_DELTA = 1e-5

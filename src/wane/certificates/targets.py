@@ -10,7 +10,7 @@ from wane.certificates.certificate import Certificate
 from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
-from wane.numerics.display import round_up_to
+from wane.report.format import round_up_to
 
 
 class PrivacyGoal(ABC):

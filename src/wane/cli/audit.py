@@ -6,7 +6,7 @@ from argparse import Namespace
 from typing import Any
 
 from wane import report
-from wane.certificates import Certificate, certify
+from wane.certificates import Certificate, bracket_fields, certify
 from wane.cli.commands import proper
 from wane.cli.folder import check_new
 from wane.cli.options import Result, Verb, add_delta, whole
@@ -30,7 +30,7 @@ def audit(options: Namespace) -> Result:
         check_new(options.plot, force=options.force)
     certificate = certify(read_run(options.spec))
     delta = proper(options.delta)
-    made = report.bracket_fields(certificate, delta)
+    made = bracket_fields(certificate, delta)
     text = report.bracket_text(made)
     if options.trials is None:
         return made, text

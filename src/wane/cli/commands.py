@@ -7,7 +7,18 @@ from dataclasses import asdict
 from typing import Any
 
 from wane import report
-from wane.certificates import Calibrated, Certificate, calibrate, certify, curve
+from wane.certificates import (
+    Calibrated,
+    Certificate,
+    calibrate,
+    calibrated_fields,
+    certificate_document,
+    certificate_fields,
+    certify,
+    curve,
+    curve_fields,
+    verdict_fields,
+)
 from wane.certificates.certificate import DEFAULT_DELTA
 from wane.cli.folder import check_new, new_file, write_text
 from wane.cli.options import Result
@@ -24,7 +35,7 @@ def certify_spec(options: Namespace) -> Result:
     certificate = _certified(options.spec)
     # the text shows so little that the whole curve would be computed for nothing
     whole = options.json or options.html is not None
-    said = report.certificate_document if whole else report.certificate_fields
+    said = certificate_document if whole else certificate_fields
     if options.epsilon is not None:
         made = said(certificate, epsilon=options.epsilon)
     else:
@@ -47,7 +58,7 @@ def calibrate_spec(options: Namespace) -> Result:
         over=options.over,
     )
     shown_at = DEFAULT_DELTA if options.delta is None else options.delta
-    made = report.calibrated_fields(result, shown_at)
+    made = calibrated_fields(result, shown_at)
     return made, _calibrated_text(result, made)
 
 
@@ -55,7 +66,7 @@ def explain_spec(options: Namespace) -> Result:
     """`wane explain`."""
     certificate = _certified(options.spec)
     delta = proper(options.delta)
-    made = {"delta": delta, "verdicts": report.verdict_fields(certificate, delta)}
+    made = {"delta": delta, "verdicts": verdict_fields(certificate, delta)}
     return made, certificate.explain(delta)
 
 
@@ -75,7 +86,8 @@ def curve_spec(options: Namespace) -> Result:
         from wane.plots import save_curve
 
         save_curve(made, options.plot)
-    return report.curve_fields(made), report.curve_text(made)
+    fields = curve_fields(made)
+    return fields, report.curve_text(fields)
 
 
 def mixing_spec(options: Namespace) -> Result:

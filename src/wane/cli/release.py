@@ -8,13 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from wane import report
-from wane.certificates import Certificate, JointCertificate
-from wane.cli.card import model_card
+from wane.certificates import (
+    Certificate,
+    Circumstances,
+    EarlierReleases,
+    ExactNoise,
+    JointCertificate,
+    NoiseSource,
+    certificate_document,
+    with_files,
+)
 from wane.cli.folder import complaints, write_text
 from wane.describe.fields import run_to_fields
 from wane.describe.files import sha256_of
-from wane.numerics.display import round_up_to
-from wane.report import Account, EarlierReleases, ExactNoise, NoiseSource
+from wane.report.card import model_card
+from wane.report.format import round_up_to
 
 TUNING = "None: every setting was planned from public numbers alone, which costs nothing."
 
@@ -47,14 +55,14 @@ class Release:
         return made
 
     @property
-    def account(self) -> Account:
+    def account(self) -> Circumstances:
         """How the run was carried out."""
         count = self.model.coef_.size
         count += getattr(self.model.intercept_, "size", 1) if self.model.fit_intercept else 0
         from wane.run import release_grid  # slow to import
 
         seeded = self.model.seed_voids_privacy is not None
-        return Account(
+        return Circumstances(
             noise=NoiseSource.SEED if seeded else NoiseSource.OPERATING_SYSTEM,
             released=(
                 f"The {count} coefficients of {self.words}, intercepts included: the last iterate "
@@ -94,7 +102,7 @@ class Release:
 
     def document(self) -> dict[str, Any]:
         """The certificate as a JSON document."""
-        return report.certificate_document(self.certificate, delta=self.delta, account=self.account)
+        return certificate_document(self.certificate, delta=self.delta, account=self.account)
 
     def write(self, folder: Path) -> dict[str, Any]:
         """Write everything into a folder that holds the schema, and return the certificate."""
@@ -110,7 +118,7 @@ def write_certificate(folder: Path, document: dict[str, Any]) -> dict[str, Any]:
     """Bind a document to all files that are in the folder, and write it beside them."""
     with complaints(folder):
         hashes = {entry.name: sha256_of(entry) for entry in sorted(folder.iterdir())}
-    made = report.with_files(document, hashes)
+    made = with_files(document, hashes)
     write_json(folder / "certificate.json", made)
     write_text(folder / "certificate.html", report.html_page(made))
     return made

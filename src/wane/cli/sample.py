@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from wane import report
+from wane.certificates import Circumstances, NoiseSource, certificate_document
+from wane.certificates.fields import json_number
 from wane.cli.folder import new_folder
 from wane.cli.options import (
     Result,
@@ -24,8 +25,6 @@ from wane.cli.release import TUNING, write_certificate, write_json
 from wane.describe import Adjacency, check, files
 from wane.describe.fields import run_to_fields
 from wane.errors import InvalidDescription
-from wane.report import Account, NoiseSource
-from wane.report.fields import json_number
 from wane.report.text import certificate_text, shown
 from wane.tables import BoundedTarget, ClassTarget, Schema, as_file, read_table
 
@@ -183,7 +182,7 @@ def _released(model: Any, job: Job, described: Schema, folder: Path) -> dict[str
         ("SHA-256 of the schema", described.hash),
     )
     found = model.certificate_
-    document = report.certificate_document(
+    document = certificate_document(
         getattr(found, "nominal", found),
         delta=job.require("delta"),
         account=replace(
@@ -205,14 +204,14 @@ def _released(model: Any, job: Job, described: Schema, folder: Path) -> dict[str
     }
 
 
-def _account(model: Any, context: tuple[tuple[str, str], ...]) -> Account:
+def _account(model: Any, context: tuple[tuple[str, str], ...]) -> Circumstances:
     count = model.coef_.size + (model.intercept_.size if model.fit_intercept else 0)
     many = f"{model.n_samples} independent chains" if model.n_samples > 1 else "one chain"
     from wane.run import release_grid  # slow to import
     from wane.sampling.described import sampler_of
 
     seeded = model.seed_voids_privacy is not None
-    return Account(
+    return Circumstances(
         noise=NoiseSource.SEED if seeded else NoiseSource.OPERATING_SYSTEM,
         released=(
             f"The last state of {many} of {model.n_iter_} steps each, {count} coefficients, "

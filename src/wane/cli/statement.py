@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from wane.certificates import certify
+from wane.certificates import certify, is_sealed
+from wane.certificates.document import FORMAT, VERSION, certificate_document
 from wane.cli.commands import proper
 from wane.cli.options import Verb, add_delta
 from wane.describe import check
@@ -13,8 +14,6 @@ from wane.describe.facts import stated_from_fields, without_facts
 from wane.describe.fields import run_from_fields
 from wane.describe.files import read_table
 from wane.errors import InvalidDescription
-from wane.report import is_sealed
-from wane.report.document import FORMAT, VERSION, certificate_document
 from wane.report.statement import privacy_statement, registry_entry
 
 Result = tuple[dict[str, Any], str]

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wane.certificates import Certificate, JointCertificate, SideRelease, certify
+from wane.certificates import (
+    Certificate,
+    Circumstances,
+    EarlierReleases,
+    ExactNoise,
+    JointCertificate,
+    NoiseSource,
+    SideRelease,
+    certificate_document,
+    certify,
+)
 from wane.describe import Adjacency, Fact, check
 from wane.describe.fields import run_from_fields
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP, Guarantee, WithFailure
-from wane.report import Account, EarlierReleases, ExactNoise, NoiseSource, certificate_document
 from wane.sampling.described import certify_described, sampler_from_fields
 from wane.verify.claims import described_run, is_void, rows_per_person
 
@@ -67,11 +76,11 @@ def _stated(level: Mapping[str, Any] | None, void: bool) -> Guarantee:
     return WithFailure(GaussianDP(mu), failure) if failure else GaussianDP(mu)
 
 
-def account_of(document: Mapping[str, Any]) -> Account:
+def account_of(document: Mapping[str, Any]) -> Circumstances:
     """Return the circumstances as the document states them; those it lacks are unknown."""
     exact = document.get("rounding", {}).get("exact_noise")
     sampler = document.get("sampler")
-    return Account(
+    return Circumstances(
         noise=check.member("noise.source", document["noise"]["source"], NoiseSource),
         released=document.get("released_as", ""),
         origin=_origin(document["constants"]),

@@ -19,7 +19,7 @@ from wane.describe.json_text import read_json
 from wane.errors import InvalidDescription, MissingExtra, WaneError
 from wane.guarantees import GaussianDP, Guarantee, NumericalDP, RenyiDP, WithFailure
 from wane.guarantees.atoms import Pair, SampledGaussianStep
-from wane.numerics.display import round_up_to
+from wane.report.format import round_up_to
 
 try:
     import attr

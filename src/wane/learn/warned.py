@@ -9,7 +9,7 @@ from wane.certificates import Certificate, certify, composition_of
 from wane.describe import Cyclic, FullBatch, ShuffledOnce
 from wane.errors import NothingGained, PrivacyWarning, UnscaledFeatures
 from wane.learn.void import parts_of
-from wane.numerics.display import round_up_to
+from wane.report.format import round_up_to
 
 if TYPE_CHECKING:
     from wane.learn.base import Prepared, PrivateLinearModel

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from wane.certificates import Certificate, JointCertificate, SideRelease
+from wane.certificates import Certificate, EarlierReleases, JointCertificate, Sampler, SideRelease
 from wane.describe import Adjacency, check
 from wane.errors import InvalidDescription, WaneError
 from wane.guarantees import Guarantee
@@ -25,8 +25,7 @@ from wane.learn.void import VoidCertificate
 from wane.ledger import stored
 from wane.ledger.names import near_words, normal_name, printable, same_name
 from wane.ledger.storage import Row, Rows
-from wane.numerics.display import round_up_to
-from wane.report import EarlierReleases, Sampler
+from wane.report.format import round_up_to
 
 Certified = Certificate | JointCertificate | VoidCertificate
 TRIES = 4

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from wane._version import __version__
-from wane.certificates import Certificate, JointCertificate, SideRelease
+from wane.certificates import Certificate, JointCertificate, Sampler, SideRelease
 from wane.describe import Adjacency
 from wane.describe.facts import without_facts
 from wane.describe.fields import run_from_fields
@@ -23,7 +23,6 @@ from wane.describe.json_text import read_json
 from wane.guarantees import GaussianDP
 from wane.learn.releases import certificate_from_fields, certificate_to_fields
 from wane.learn.void import VoidCertificate, joined, parts_of
-from wane.report import Sampler
 
 Certified = Certificate | JointCertificate | VoidCertificate
 Part = Certificate | SideRelease

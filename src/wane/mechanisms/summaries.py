@@ -17,7 +17,7 @@ from wane.mechanisms.diffusions import (
     OrnsteinUhlenbeckMechanism,
 )
 from wane.mechanisms.kernels import MarkovKernel
-from wane.numerics.display import round_up_to
+from wane.report.format import round_up_to
 
 Summary = tuple[dict[str, Any], str]
 

@@ -8,8 +8,6 @@ from html import escape as escape_html
 from importlib.resources import files
 from typing import Any
 
-from wane.report.account import FROM_DESCRIPTION, Account
-from wane.report.document import AnyCertificate, certificate_document
 from wane.report.svg import Chart, Line, Mark, drawn
 from wane.report.text import earlier_words, heading, released_words, shown, shown_down, visible
 
@@ -20,13 +18,6 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 def escape(text: str) -> str:
     """Return text that a page shows as it is; what would turn or hide it is spelled out."""
     return escape_html(visible(text))
-
-
-def certificate_html(
-    certificate: AnyCertificate, *, delta: float, account: Account = FROM_DESCRIPTION
-) -> str:
-    """Return the certificate at `delta` as an HTML page."""
-    return html_page(certificate_document(certificate, delta=delta, account=account))
 
 
 def html_page(document: dict[str, Any]) -> str:

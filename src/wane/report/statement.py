@@ -14,6 +14,7 @@ from typing import Any
 
 from wane.errors import InvalidDescription
 from wane.report.text import (
+    CERTIFICATE,
     earlier_words,
     heading,
     markdown,
@@ -22,7 +23,6 @@ from wane.report.text import (
     shown_down,
     visible,
 )
-from wane.report.wording import CERTIFICATE
 
 BLANK = "TO BE FILLED IN"
 """How every blank begins, so that a search finds them all."""

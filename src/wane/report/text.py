@@ -6,9 +6,10 @@ import re
 import unicodedata
 from typing import Any
 
-from wane.certificates import Curve
-from wane.numerics.display import round_down_to, round_up_to
+from wane.report.format import round_down_to, round_up_to
 
+CERTIFICATE = "Privacy certificate"
+"""The title of what accompanies a release."""
 UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 """Classes of characters that are not seen, or turn others around."""
 
@@ -43,13 +44,15 @@ def certificate_text(fields: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def curve_text(made: Curve) -> str:
+def curve_text(fields: dict[str, Any]) -> str:
     """Return a curve as a table, one column per theorem that ever applies."""
-    shown_names = [n for n, row in made.theorems.items() if any(e is not None for e in row)]
-    header = [made.axis.value, "epsilon", *shown_names]
+    columns = {n: row for n, row in fields["theorems"].items() if any(e is not None for e in row)}
+    header = [fields["over"], "epsilon", *columns]
     rows = [
-        [f"{value:.6g}", shown(made.best[i]), *(shown(made.theorems[n][i]) for n in shown_names)]
-        for i, value in enumerate(made.values)
+        [f"{value:.6g}", *map(shown, numbers)]
+        for value, *numbers in zip(
+            fields["values"], fields["epsilon"], *columns.values(), strict=True
+        )
     ]
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     return "\n".join(
@@ -84,7 +87,7 @@ def markdown(text: object) -> str:
 
 def heading(document: dict[str, Any]) -> str:
     """Return the title of a document; those of wane 0.1 have none."""
-    return str(document.get("title", "Privacy certificate"))
+    return str(document.get("title", CERTIFICATE))
 
 
 def released_words(document: dict[str, Any]) -> str:

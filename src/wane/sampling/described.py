@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from wane.certificates import Certificate
+from wane.certificates import Certificate, Sampler
 from wane.describe import NoisyDescent, Temperature, check
 from wane.errors import InvalidDescription
-from wane.report import Sampler
 from wane.sampling.posterior import Losses, Posterior
 from wane.sampling.privacy import certify_chains
 from wane.sampling.runs import OverdampedRun

@@ -14,7 +14,7 @@ from wane.certificates.certificate import DEFAULT_DELTA, epsilon_of, gaussian_mu
 from wane.describe import Adjacency, NoisyDescent, check, derived
 from wane.errors import NoTheoremApplies
 from wane.guarantees import GaussianDP, Guarantee
-from wane.numerics.display import round_up_to
+from wane.report.format import round_up_to
 from wane.sampling import kinetic_privacy
 from wane.sampling.gibbs import exact_gibbs_bounded
 from wane.sampling.runs import OverdampedRun, SampledPosterior, UnderdampedRun

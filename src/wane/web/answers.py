@@ -8,13 +8,23 @@ from dataclasses import dataclass
 from pprint import pformat
 from typing import Any
 
-from wane import report
-from wane.certificates import Certificate, calibrate, certify, curve
+from wane.certificates import (
+    Certificate,
+    bracket_fields,
+    calibrate,
+    calibrated_fields,
+    certificate_document,
+    certificate_fields,
+    certify,
+    curve,
+    curve_fields,
+)
 from wane.describe import NoisyDescent, check
 from wane.describe.facts import StatedRun, stated_from_fields, stated_to_fields
 from wane.describe.fields import run_to_fields
 from wane.describe.files import parse
 from wane.errors import InvalidDescription
+from wane.report import html_page
 
 MOST_PHASES = 2000
 MOST_POINTS = 40
@@ -32,8 +42,8 @@ def certified(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return the certificate at a delta, with the bracket."""
     certificate, delta = _certificate(asked), _delta(asked)
     return {
-        "certificate": report.certificate_fields(certificate, delta=delta),
-        "bracket": report.bracket_fields(certificate, delta),
+        "certificate": certificate_fields(certificate, delta=delta),
+        "bracket": bracket_fields(certificate, delta),
         "description": stated_to_fields(certificate.run, certificate.facts),
     }
 
@@ -49,7 +59,7 @@ def curved(asked: Mapping[str, Any]) -> dict[str, Any]:
         points=points,
         delta=_delta(asked),
     )
-    return report.curve_fields(made)
+    return curve_fields(made)
 
 
 def calibrated(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,7 +71,7 @@ def calibrated(asked: Mapping[str, Any]) -> dict[str, Any]:
         delta=delta,
         over=str(asked.get("over", "noise")),
     )
-    return report.calibrated_fields(found, delta) | {"description": run_to_fields(found.run)}
+    return calibrated_fields(found, delta) | {"description": run_to_fields(found.run)}
 
 
 def read(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,8 +85,8 @@ def read(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def page(asked: Mapping[str, Any]) -> Download:
     """Return the certificate as one HTML page."""
-    html = report.certificate_html(_certificate(asked), delta=_delta(asked))
-    return Download(html, "text/html; charset=utf-8")
+    document = certificate_document(_certificate(asked), delta=_delta(asked))
+    return Download(html_page(document), "text/html; charset=utf-8")
 
 
 def code(asked: Mapping[str, Any]) -> Download:

@@ -32,7 +32,7 @@ MOST_MEMORY = 2**31
 """Bytes of data that one process may hold."""
 
 _HAS_SERVER = "forkserver" in mp.get_all_start_methods()
-PRELOADED = ("wane.web.answers", "wane.theorems.registry", "wane.report.html", "wane.audit")
+PRELOADED = ("wane.web.answers", "wane.theorems.registry", "wane.audit")
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from wane.errors import NoTheoremApplies
-from wane.numerics.display import round_up_to
 from wane.numerics.rounding import round_up
+from wane.report.format import round_up_to
 from wane.sampling.distance.optimised import Found
 from wane.sampling.distance.question import Direction, Dynamics, Question, Reference
 from wane.theorems.theorem import IN_RANGE, MODEST, Citation, Condition, Finding

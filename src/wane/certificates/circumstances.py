@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from wane.report import wording
-from wane.report.wording import EarlierReleases, ExactNoise, NoiseSource
+from wane.certificates import wording
+from wane.certificates.wording import EarlierReleases, ExactNoise, NoiseSource
 from wane.theorems.theorem import Basis
 
 
@@ -32,7 +32,7 @@ class Sampler:
 
 
 @dataclass(frozen=True)
-class Account:
+class Circumstances:
     """What a certificate says beside its theorem.
 
     Attributes:
@@ -87,5 +87,5 @@ class Account:
         return made
 
 
-FROM_DESCRIPTION = Account()
+FROM_DESCRIPTION = Circumstances()
 """Nothing was run: a certificate of a description alone."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from wane.certificates.citations import reference
 from wane.describe import (
     Adjacency,
     EveryIterate,
@@ -22,8 +23,7 @@ from wane.describe import (
 )
 from wane.describe.batches import Poisson, ShuffledOnce, WithoutReplacement
 from wane.describe.constants import defined
-from wane.report.citations import reference
-from wane.report.text import shown
+from wane.report.text import CERTIFICATE, shown
 from wane.theorems.theorem import Analysis, Basis
 
 LOSS_CONSTANTS = (
@@ -39,8 +39,6 @@ LOSS_CONSTANTS = (
 ONE_ROW = "one record: one row of the data"
 CALCULATION = "Privacy calculation"
 """The title of what was computed from a description alone."""
-CERTIFICATE = "Privacy certificate"
-"""The title of what accompanies a release."""
 
 ADJACENCY = {
     Adjacency.REPLACE_ONE: (

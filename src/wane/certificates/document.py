@@ -11,13 +11,14 @@ from importlib.resources import files
 from typing import Any
 
 from wane._version import __version__
-from wane.certificates import Certificate, JointCertificate, SideRelease, composition_of, delta_for
-from wane.certificates.certificate import gaussian_mu_of, power_of, zcdp_of
+from wane.certificates import wording
+from wane.certificates.analyse import composition_of
+from wane.certificates.certificate import Certificate, gaussian_mu_of, power_of, zcdp_of
+from wane.certificates.circumstances import FROM_DESCRIPTION, Circumstances, Sampler
+from wane.certificates.fields import certificate_fields, json_number
+from wane.certificates.joint import JointCertificate, SideRelease, delta_for
 from wane.describe.fields import run_to_fields
 from wane.errors import InvalidDescription, NoTheoremApplies
-from wane.report import wording
-from wane.report.account import FROM_DESCRIPTION, Account, Sampler
-from wane.report.fields import certificate_fields, json_number
 
 FORMAT = "wane-certificate"
 VERSION = 1
@@ -34,7 +35,7 @@ def certificate_document(
     *,
     delta: float | None = None,
     epsilon: float | None = None,
-    account: Account = FROM_DESCRIPTION,
+    account: Circumstances = FROM_DESCRIPTION,
 ) -> dict[str, Any]:
     """Return everything a certificate says at one delta (or at one epsilon) as JSON-ready data."""
     if delta is None:
@@ -90,7 +91,7 @@ def is_sealed(document: dict[str, Any]) -> bool:
 
 def certificate_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) that every certificate document meets."""
-    raw = (files("wane.report") / "certificate.schema.json").read_text(encoding="utf-8")
+    raw = (files("wane.certificates") / "certificate.schema.json").read_text(encoding="utf-8")
     made: dict[str, Any] = json.loads(raw)
     return made
 

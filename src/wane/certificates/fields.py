@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from wane.certificates import Calibrated, Certificate, Curve, composition_of, delta_for
-from wane.certificates.certificate import epsilon_of, gaussian_mu_of
+from wane.certificates.analyse import composition_of
+from wane.certificates.calibrate import Calibrated
+from wane.certificates.certificate import Certificate, epsilon_of, gaussian_mu_of
+from wane.certificates.curve import Curve
+from wane.certificates.joint import delta_for
 from wane.describe.fields import run_to_fields
 from wane.errors import NoTheoremApplies
 from wane.theorems.theorem import Applies, Basis, Finding, Verdict
