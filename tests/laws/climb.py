@@ -53,6 +53,18 @@ def climb(score: Score, genes: int, rng: np.random.Generator, evaluations: int) 
     return best
 
 
+def counted(score: Score, met: list[float]) -> Score:
+    """The same score, which notes every point at which there was something to compare."""
+
+    def noting(genes: np.ndarray) -> float:
+        value = score(genes)
+        if value > 0.0:
+            met.append(value)
+        return value
+
+    return noting
+
+
 class FromGenes:
     """A source of numbers for anything that draws, which takes them from a point instead."""
 

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from laws.climb import GENES, FromGenes, Score, climb, descent_score
+from laws.climb import GENES, FromGenes, Score, climb, counted, descent_score
 from laws.samplers import draw_kinetic, draw_sampled
 from laws.test_samplers import judge_distance, judge_kinetic, judge_privacy
 from wane.analyses import ANALYSES
@@ -26,22 +26,21 @@ OF_FACTS = {"log_sobolev_dynamics", "averaged_last_iterate"}
 THEOREMS = [a for a in ANALYSES if a.of is NoisyDescent and a.name not in OF_FACTS]
 
 
-def climbed(analysis, evaluations: int, seed: int) -> float:
-    kinds = BATCHES.get(analysis.name, ("full", "cyclic"))
-    return max(
-        climb(
-            descent_score(analysis, batches),
-            GENES,
-            np.random.default_rng([seed, place]),
-            evaluations // len(kinds),
-        )
-        for place, batches in enumerate(kinds)
-    )
+LEAST_MET = 50
+
+
+def climbed(analysis, evaluations: int, seed: int) -> list[float]:
+    """The quotients at all points at which the theorem applied."""
+    kinds, met = BATCHES.get(analysis.name, ("full", "cyclic")), []
+    for place, batches in enumerate(kinds):
+        score = counted(descent_score(analysis, batches), met)
+        climb(score, GENES, np.random.default_rng([seed, place]), evaluations // len(kinds))
+    return met
 
 
 @pytest.mark.parametrize("analysis", THEOREMS, ids=lambda a: a.name)
 def test_a_short_climb_finds_nothing_false(analysis):
-    assert climbed(analysis, 16, seed=0) > 0.0, "the theorem was never met"
+    assert climbed(analysis, 16, seed=0), "the theorem was never met"
 
 
 def sampler_score(judge, draw) -> Score:
@@ -73,14 +72,15 @@ def test_a_short_climb_of_samplers_finds_nothing_false(law):
 @pytest.mark.slow
 @pytest.mark.parametrize("law", SAMPLERS)
 def test_a_climb_of_samplers_finds_nothing_false(law):
-    best = climb(SAMPLERS[law], GENES, np.random.default_rng(4), 120)
-    print(f"{law}: {best:.4f}", file=sys.stderr)
-    assert best > 0.1
+    met: list[float] = []
+    climb(counted(SAMPLERS[law], met), GENES, np.random.default_rng(4), 120)
+    print(f"{law}: met {len(met)}, worst {max(met):.4f}", file=sys.stderr)
+    assert len(met) >= LEAST_MET and max(met) > 0.1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("analysis", THEOREMS, ids=lambda a: a.name)
 def test_a_climb_finds_nothing_false(analysis):
-    best = climbed(analysis, 120, seed=1)
-    print(f"{analysis.name}: {best:.4f}", file=sys.stderr)
-    assert best > 0.05
+    met = climbed(analysis, 120, seed=1)
+    print(f"{analysis.name}: met {len(met)}, worst {max(met):.4f}", file=sys.stderr)
+    assert len(met) >= LEAST_MET and max(met) > 0.05
