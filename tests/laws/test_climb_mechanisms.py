@@ -13,7 +13,7 @@ GENES = 48
 LEAST_MET = 50
 SMALLEST = 1e-4
 """Quotients of numbers below say nothing."""
-SLOW = {"chains": 60, "once_used": 150, "reflected": 120}
+SLOW = {"chains": 60, "once_used": 80, "reflected": 120}
 """Evaluations of those that take long; the others get many."""
 CLOSE = {"reflected": 0.5, "amplified": 0.7}
 """How close the climb comes where the mechanism's claim is not attained by what is climbed."""
