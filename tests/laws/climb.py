@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,18 @@ def climb(score: Score, genes: int, rng: np.random.Generator, evaluations: int) 
     return best
 
 
+def counted(score: Score, met: list[float]) -> Score:
+    """The same score, which notes every point at which there was something to compare."""
+
+    def noting(genes: np.ndarray) -> float:
+        value = score(genes)
+        if value > 0.0:
+            met.append(value)
+        return value
+
+    return noting
+
+
 class FromGenes:
     """A source of numbers for anything that draws, which takes them from a point instead."""
 
@@ -70,11 +83,17 @@ class FromGenes:
         made = [min(int(self.uniform(low, high)), high - 1) for _ in range(size or 1)]
         return made[0] if size is None else np.array(made, int)
 
-    def choice(self, among):
+    def choice(self, among, size: int | None = None):
+        if size is not None:
+            return np.random.default_rng(1).choice(among, size)
         return among[self.integers(len(among))]
 
     def permutation(self, count: int) -> np.ndarray:
         return np.argsort([self.random() for _ in range(count)])
+
+    def normal(self, size: tuple[int, ...]) -> np.ndarray:
+        """Many directions at once: the same ones at every point."""
+        return np.random.default_rng(0).normal(size=size)
 
 
 def _scale(gene: float, low: float, high: float) -> float:
@@ -157,10 +176,15 @@ def _built(drawn: Drawn, shape: Shape, sizes, plan, names) -> Case | None:
 
 
 def descent_score(analysis: Analysis, batches: str) -> Score:
+    """The score of the losses, data sets and schedule of a point."""
+    return score_of(analysis, lambda genes: case_of(genes, batches))
+
+
+def score_of(analysis: Analysis, case_at: Callable[[np.ndarray], Any]) -> Score:
     """The largest quotient of exact to certified; a false claim is reported by its run."""
 
     def score(genes: np.ndarray) -> float:
-        case = case_of(genes, batches)
+        case = case_at(genes)
         if case is None:
             return 0.0
         verdict = verdict_of(analysis, case)

@@ -6,7 +6,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from laws.climb import GENES, FromGenes, Score, climb, descent_score
+from laws.climb import GENES, FromGenes, Score, climb, counted, descent_score, score_of
+from laws.gaussian import known_spread
+from laws.purpose import curved_average
 from laws.samplers import draw_kinetic, draw_sampled
 from laws.test_samplers import judge_distance, judge_kinetic, judge_privacy
 from wane.describe import NoisyDescent
@@ -21,27 +23,32 @@ BATCHES = {
     "fixed_size_contraction": ("without-replacement",),
     "secret_order": ("shuffled-once",),
 }
-OF_FACTS = {"log_sobolev_dynamics", "averaged_last_iterate"}
-"""They need a fact of the run: laws/gaussian.py and laws/purpose.py draw those."""
-THEOREMS = [a for a in ANALYSES if a.of is NoisyDescent and a.name not in OF_FACTS]
+OF_FACTS = {"log_sobolev_dynamics": known_spread, "averaged_last_iterate": curved_average}
+"""Theorems that need a fact of the run, and what makes a run with one."""
+THEOREMS = [a for a in ANALYSES if a.of is NoisyDescent]
 
 
-def climbed(analysis, evaluations: int, seed: int) -> float:
-    kinds = BATCHES.get(analysis.name, ("full", "cyclic"))
-    return max(
-        climb(
-            descent_score(analysis, batches),
-            GENES,
-            np.random.default_rng([seed, place]),
-            evaluations // len(kinds),
-        )
-        for place, batches in enumerate(kinds)
-    )
+LEAST_MET = 50
+
+
+def climbed(analysis, evaluations: int, seed: int) -> list[float]:
+    """The quotients at all points at which the theorem applied."""
+    met: list[float] = []
+    if analysis.name in OF_FACTS:
+        draw = OF_FACTS[analysis.name]
+        scores = [score_of(analysis, lambda genes: draw(FromGenes(genes)))]
+    else:
+        kinds = BATCHES.get(analysis.name, ("full", "cyclic"))
+        scores = [descent_score(analysis, batches) for batches in kinds]
+    for place, score in enumerate(scores):
+        rng = np.random.default_rng([seed, place])
+        climb(counted(score, met), GENES, rng, evaluations // len(scores))
+    return met
 
 
 @pytest.mark.parametrize("analysis", THEOREMS, ids=lambda a: a.name)
 def test_a_short_climb_finds_nothing_false(analysis):
-    assert climbed(analysis, 16, seed=0) > 0.0, "the theorem was never met"
+    assert climbed(analysis, 16, seed=0), "the theorem was never met"
 
 
 def sampler_score(judge, draw) -> Score:
@@ -73,14 +80,15 @@ def test_a_short_climb_of_samplers_finds_nothing_false(law):
 @pytest.mark.slow
 @pytest.mark.parametrize("law", SAMPLERS)
 def test_a_climb_of_samplers_finds_nothing_false(law):
-    best = climb(SAMPLERS[law], GENES, np.random.default_rng(4), 120)
-    print(f"{law}: {best:.4f}", file=sys.stderr)
-    assert best > 0.1
+    met: list[float] = []
+    climb(counted(SAMPLERS[law], met), GENES, np.random.default_rng(4), 120)
+    print(f"{law}: met {len(met)}, worst {max(met):.4f}", file=sys.stderr)
+    assert len(met) >= LEAST_MET and max(met) > 0.1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("analysis", THEOREMS, ids=lambda a: a.name)
 def test_a_climb_finds_nothing_false(analysis):
-    best = climbed(analysis, 120, seed=1)
-    print(f"{analysis.name}: {best:.4f}", file=sys.stderr)
-    assert best > 0.05
+    met = climbed(analysis, 120, seed=1)
+    print(f"{analysis.name}: met {len(met)}, worst {max(met):.4f}", file=sys.stderr)
+    assert len(met) >= LEAST_MET and max(met) > 0.05
