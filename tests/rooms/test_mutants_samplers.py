@@ -99,9 +99,8 @@ def test_distances_are_asked_a_hair_below_the_orders_where_they_are_known(monkey
     assert len(asked) > 10
     for order, chain_first, target_first, p, p2 in asked:
         middle = p / (p - 1) * (order - 1 / p)
-        pairs = ((p * order, chain_first / 0.01), (p2 / (p2 - 1) * (middle - 1 / p2), None))
-        for used, at in pairs:
-            at = target_first / 0.02 if at is None else at
+        last = p2 / (p2 - 1) * (middle - 1 / p2)
+        for used, at in ((p * order, chain_first / 0.01), (last, target_first / 0.02)):
             assert at * (1 - 3e-6) < used < at * (1 - 5e-7)
 
 
