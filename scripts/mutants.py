@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -61,6 +61,7 @@ class Mutant:
     change: str
     lines: tuple[int, int] | None  # of that function; None for what runs when the module is loaded
     compiled: Callable[[], object]
+    assigned: str = ""  # the module's constant that the change is in, if it is in one
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -94,7 +95,8 @@ def mutants_of(path: Path, root: Path) -> list[Mutant]:
     made = []
     for place, lines, statement in _places(tree):
         for edit in _edits(statement):
-            made.append(_mutant(tree, path, root, (place, lines), edit))
+            mutant = _mutant(tree, path, root, (place, lines), edit)
+            made.append(replace(mutant, assigned=_assigned(statement)))
     return sorted(made, key=lambda m: (m.line, m.change))
 
 
@@ -110,6 +112,13 @@ def _places(tree: ast.Module) -> Iterator[tuple[str, tuple[int, int] | None, ast
                 yield name, _extent(inner) if method else None, inner
         else:
             yield "", None, statement
+
+
+def _assigned(statement: ast.stmt) -> str:
+    """The name that a statement gives a value, or its names with commas between them."""
+    if isinstance(statement, ast.Assign):
+        return ", ".join(ast.unparse(target).strip("()") for target in statement.targets)
+    return ast.unparse(statement.target) if isinstance(statement, ast.AnnAssign) else ""
 
 
 def _extent(node: ast.stmt) -> tuple[int, int]:

@@ -85,8 +85,12 @@ def main() -> int:
     parser.add_argument("--tests", action="append", metavar="GLOB", help="only these tests")
     parser.add_argument("--measured", type=Path, metavar="FILE", help="keep the tests' times here")
     options = parser.parse_args()
-    known = equivalents()
-    chosen = [m for m in _mutants(options) if (m.key in known) is options.listed]
+    known, grids = equivalents(), searched()
+    chosen = [
+        m
+        for m in _mutants(options)
+        if (m.key in known or (m.file, m.assigned) in grids) is options.listed
+    ]
     if options.sample is not None:
         chosen = drawn(chosen, options.sample, options.seed)
     os.environ.pop("CI", None)
@@ -116,10 +120,19 @@ def drawn(mutants: list[Mutant], count: int, seed: int) -> list[Mutant]:
 
 def equivalents() -> set[tuple[str, str, str]]:
     """The mutants that no test can kill, by file, function and change."""
+    return {(row["file"], row["function"], row["change"]) for row in _listed("equivalent")}
+
+
+def searched() -> set[tuple[str, str]]:
+    """The constants, by file and name, that only say where to search: every value is valid."""
+    return {(row["file"], row["name"]) for row in _listed("grid")}
+
+
+def _listed(kind: str) -> list[dict[str, str]]:
     path = ROOT / "scripts" / "mutants.toml"
-    rows = tomllib.loads(path.read_text()).get("equivalent", []) if path.exists() else []
+    rows: list[dict[str, str]] = tomllib.loads(path.read_text()).get(kind, [])
     assert all(row["reason"] for row in rows), "every equivalent mutant has its reason"
-    return {(row["file"], row["function"], row["change"]) for row in rows}
+    return rows
 
 
 def _mutants(options: argparse.Namespace) -> list[Mutant]:
