@@ -10,6 +10,7 @@ import pytest
 from runs import make_run
 from wane.cli import main
 from wane.describe.fields import run_to_fields
+from wane.report import curve_text
 
 SPEC = """
 kind = "noisy-descent"
@@ -123,6 +124,25 @@ def test_curve(capsys, spec, tmp_path):
     assert made["epsilon"] == sorted(made["epsilon"])
     assert set(made["theorems"]) >= {"gaussian_composition", "last_iterate"}
     assert picture.read_text().lstrip().startswith("<?xml")
+
+
+def test_a_curve_is_a_table_of_the_theorems_that_ever_apply():
+    fields = {
+        "over": "steps",
+        "delta": 1e-5,
+        "values": [10, 1000000],
+        "epsilon": [0.12345678, "infinity"],
+        "theorems": {
+            "never": [None, None],
+            "early": [0.12345678, None],
+            "late": [None, "infinity"],
+        },
+    }
+    assert curve_text(fields).splitlines() == [
+        "steps   epsilon     early      late",
+        "   10  0.123457  0.123457         -",
+        "1e+06  infinity         -  infinity",
+    ]
 
 
 def test_audit(capsys, spec):
