@@ -1,6 +1,6 @@
 """Ask every theorem, keep every answer; turn targets into settings."""
 
-from wane.certify.analyse import certify, composition_of
+from wane.certify.analyse import certify, composition_of, recalled
 from wane.certify.calibrate import Calibrated, Over, calibrate
 from wane.certify.certificate import Certificate
 from wane.certify.curve import Axis, Curve, curve
@@ -22,4 +22,5 @@ __all__ = [
     "delta_for",
     "mu_by_position",
     "mu_of_group",
+    "recalled",
 ]
