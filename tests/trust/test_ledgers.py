@@ -1,5 +1,6 @@
 """What a ledger once accepted, forgot or believed; and the ledgers of wane 0.1."""
 
+import copy
 import json
 import shutil
 import sqlite3
@@ -11,15 +12,15 @@ import numpy as np
 import pytest
 
 from runs import RIDGE_RUN, make_run
-from wane import Adjacency, certify
+from wane import Adjacency, Ball, GradientNoise, NoisyDescent, Objective, certify
 from wane.cli import main
-from wane.describe import Poisson
+from wane.describe import Poisson, ShuffledOnce, WithoutReplacement
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP, NumericalDP, RenyiDP, WithFailure
 from wane.guarantees.atoms import GaussianStep, Pair, SampledGaussianStep
 from wane.guarantees.fields import guarantee_from_fields, guarantee_to_fields
 from wane.guarantees.mixture import GaussianMixture
-from wane.ledger import Budget, BudgetExceeded, Ledger
+from wane.ledger import Budget, BudgetExceeded, Ledger, stored
 from wane.ledger.storage import LedgerFault
 
 OLD = Path(__file__).parents[1] / "golden" / "0.1.0"
@@ -162,6 +163,73 @@ def test_gaussian_releases_are_not_certified_again(account, monkeypatch):
 
     monkeypatch.setattr("wane.ledger.stored.certificate_from_fields", forbidden)
     assert account.total.epsilon(1e-5) == CERTIFICATE.epsilon(1e-5)
+
+
+KEPT = {
+    "random batches": lambda: certify(
+        NoisyDescent(
+            objective=Objective(
+                gradient_bound=1.0, smoothness=1.0, strong_convexity=0.0, ridge=0.01
+            ),
+            records=10_000,
+            step_size=0.5,
+            steps=2000,
+            noise=GradientNoise(0.01),
+            batches=Poisson(100),
+            domain=Ball(5.0),
+            adjacency=Adjacency.ZERO_OUT,
+        )
+    ),
+    "persons": lambda: certify(
+        make_run(records=100, steps=3, step_size=1.0, batches=WithoutReplacement(5))
+    ).for_persons(2),
+    "a secret order": lambda: certify(make_run(batches=ShuffledOnce(50))),
+}
+
+
+@pytest.mark.parametrize("kind", KEPT)
+def test_releases_of_every_kind_cost_what_was_spent_and_are_not_certified_again(
+    account, monkeypatch, kind
+):
+    """Hidden bounds of random batches were certified again whenever the ledger was read."""
+    certificate = KEPT[kind]()
+    delta = 3e-7
+    account.set_budget(Budget(50.0, delta, certificate.run.adjacency))
+    asked = {at: certificate.epsilon(at) for at in (1e-5, 1e-6, delta)}
+    with account.spend(certificate):
+        pass
+
+    def forbidden(*_):
+        raise AssertionError("certified again")
+
+    monkeypatch.setattr("wane.ledger.stored.certificate_from_fields", forbidden)
+    (part,) = account.total.parts
+    for at, spent in asked.items():
+        assert part.epsilon(at) == spent
+    others = {1e-3: 1.3, 1e-4: 1.3, 1e-8: 1.5}  # at other deltas a little more, and never less
+    for at, more in others.items():
+        assert certificate.epsilon(at) <= part.epsilon(at) <= more * certificate.epsilon(at)
+    assert {v.analysis.name for v in part.applicable} == {
+        v.analysis.name for v in certificate.applicable
+    }
+
+
+def test_a_row_of_another_version_or_description_is_certified_again(account):
+    certificate = KEPT["a secret order"]()
+    with account.spend(certificate):
+        pass
+    (entry,) = account.entries
+    (row,) = entry.content["certificate"]["releases"]
+    for change in (
+        lambda made: made["certified"].update(wane="0.1.0"),
+        lambda made: made["run"].update(records=made["run"]["records"] + 1),
+        lambda made: made["certified"].pop("claims"),
+    ):
+        other = copy.deepcopy(row)
+        change(other)
+        (part,) = stored.spent_in({"certificate": {"releases": [other], "voids": []}})
+        found = {f.because for v in part.applicable for f in v.findings}
+        assert not any("when it was spent" in because for because in found)
 
 
 # any guarantee

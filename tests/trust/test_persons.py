@@ -12,7 +12,13 @@ from wane.cli import main
 from wane.describe import Cyclic, Poisson
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
-from wane.learn import PrivateCurvature, PrivateLogisticRegression, PrivateRidge, load_model
+from wane.learn import (
+    PrivateCurvature,
+    PrivateLogisticRegression,
+    PrivateMean,
+    PrivateRidge,
+    load_model,
+)
 from wane.report import privacy_statement
 from wane.tables import Schema
 
@@ -67,6 +73,24 @@ def test_a_fit_meets_the_target_for_persons(rows, adjacency):
     assert found.rows_per_person == rows
     assert 7.99 <= found.epsilon(1e-5) <= 8.0
     assert certify(model.run_).group(rows).epsilon(1e-5) <= 8.0
+
+
+@pytest.mark.parametrize("adjacency", [Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE])
+@pytest.mark.parametrize("rows", [1, 4])
+def test_a_mean_meets_the_target_for_persons(rows, adjacency):
+    model = PrivateMean(
+        feature_bounds=(-4.0, 4.0), epsilon=2.0, rows_per_person=rows, adjacency=adjacency
+    ).fit(X)
+    found = model.certificate_
+    assert found.rows_per_person == rows and 1.99 <= found.epsilon(1e-5) <= 2.0
+    # the mean of so many rows that change at once, beside the noise on it
+    noise = model.run_.noise.value * model.run_.objective.gradient_bound / len(X)
+    apart = (2 if adjacency is Adjacency.REPLACE_ONE else 1) * rows * 2**0.5 / len(X)
+    assert apart / noise <= found.mu * (1 + 1e-9)
+    said = certificate_document(found, delta=1e-5).get("rows_per_person", 1)
+    assert said == rows
+    with pytest.raises(InvalidDescription, match="rows_per_person"):
+        PrivateMean(feature_bounds=(-4.0, 4.0), rows_per_person=0).fit(X)
 
 
 def test_random_batches_meet_it_too():

@@ -1,6 +1,6 @@
 """Ask every theorem, keep every answer, write it down; turn targets into settings."""
 
-from wane.certificates.analyse import certify, composition_of
+from wane.certificates.analyse import certify, composition_of, recalled
 from wane.certificates.calibrate import Calibrated, Over, calibrate
 from wane.certificates.certificate import Certificate
 from wane.certificates.circumstances import Circumstances, Sampler
@@ -53,6 +53,7 @@ __all__ = [
     "is_sealed",
     "mu_by_position",
     "mu_of_group",
+    "recalled",
     "verdict_fields",
     "with_files",
 ]

@@ -10,8 +10,9 @@ from wane.certificates.certificate import Certificate
 from wane.describe import EveryIterate, Fact, NoisyDescent, check
 from wane.describe.facts import Facts
 from wane.errors import InvalidDescription, Unreachable
+from wane.guarantees import Guarantee
 from wane.theorems.registry import ANALYSES
-from wane.theorems.theorem import Analysis
+from wane.theorems.theorem import Analysis, Applies, Basis, Finding
 
 
 def certify(
@@ -62,6 +63,30 @@ def certify_with(run: NoisyDescent, facts: FactsOf) -> Certificate:
     except Unreachable:
         known = ()
     return certify(run, facts=known)
+
+
+def recalled(
+    run: NoisyDescent,
+    claims: Iterable[tuple[str, Guarantee]],
+    *,
+    because: str,
+    beside: Iterable[Analysis[Any]] = (),
+    rows_per_person: int = 1,
+) -> Certificate:
+    """Return a certificate that was kept: each theorem's guarantees as they were, not asked again.
+
+    `because` says who certified it; `beside` are theorems that are not in the registry.
+    """
+    known = {analysis.name: analysis for analysis in (*ANALYSES, *beside)}
+    found = tuple(claims)
+    beyond = [name for name, _ in found if name not in known]
+    if beyond:
+        raise InvalidDescription(f"theorem must be one that wane knows, got {beyond[0]!r:.60}.")
+    kept = Finding(
+        "the hypotheses held when the run was certified", Basis.DERIVED, True, because, ""
+    )
+    verdicts = tuple(Applies(known[name], (kept,), guarantee) for name, guarantee in found)
+    return Certificate(run, verdicts, rows_per_person=rows_per_person)
 
 
 def composition_of(run: NoisyDescent) -> Certificate:

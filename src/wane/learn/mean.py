@@ -9,10 +9,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from wane.certificates import Certificate, calibrate
+from wane.certificates import Certificate, calibrate, certify
 from wane.describe import Adjacency, NoiseMultiplier, NoisyDescent
 from wane.errors import InvalidDescription
 from wane.learn.declared import Voids, check_target, feature_scaler, generator, seed_voids
+from wane.learn.persons import check_rows_per_person, planned_for_persons, share_of_one_row
 from wane.learn.refusals import require_enough_records
 from wane.learn.releases import Certified, entered
 from wane.learn.scaling import FeatureScaler
@@ -43,8 +44,8 @@ class PrivateMean(Certified, BaseEstimator):  # type: ignore[misc]
     or as zero if there are none.
 
     Args:
-        epsilon, delta, adjacency, feature_bounds, account, seed_voids_privacy: as for the linear
-            models.
+        epsilon, delta, adjacency, rows_per_person, feature_bounds, account, seed_voids_privacy: as
+            for the linear models.
         feature_norm: rows beyond, measured in columns mapped from their bounds to [-1, 1], are
             scaled down.  None: the norm that no such row exceeds, so `feature_bounds` are needed.
 
@@ -54,6 +55,7 @@ class PrivateMean(Certified, BaseEstimator):  # type: ignore[misc]
     epsilon: float = 1.0
     delta: float = 1e-5
     adjacency: Adjacency = Adjacency.ZERO_OUT
+    rows_per_person: int = 1
     feature_norm: float | None = None
     feature_bounds: Any = None
     account: Any = None
@@ -74,6 +76,7 @@ class PrivateMean(Certified, BaseEstimator):  # type: ignore[misc]
     def _prepare(self, X: Any) -> PreparedMean:
         """Check everything, calibrate and certify; draws no noise."""
         check_target(self.epsilon, self.delta, self.adjacency)
+        check_rows_per_person(self.rows_per_person, alone=True)
         seeded = seed_voids(self.seed_voids_privacy)
         X = validated(self, X, dtype=np.float64)
         rows, columns = X.shape
@@ -85,7 +88,11 @@ class PrivateMean(Certified, BaseEstimator):  # type: ignore[misc]
         norm = math.sqrt(columns) if self.feature_norm is None else self.feature_norm
         scaler, read = feature_scaler(norm, self.feature_bounds, X)
         require_enough_records(
-            rows, columns, epsilon=self.epsilon, delta=self.delta, adjacency=self.adjacency
+            rows,
+            columns,
+            epsilon=share_of_one_row(self.epsilon, self.delta, self.rows_per_person),
+            delta=self.delta,
+            adjacency=self.adjacency,
         )
         link: Link = Squared() if columns == 1 else MultiSquared(columns)
         run = NoisyDescent(
@@ -104,8 +111,17 @@ class PrivateMean(Certified, BaseEstimator):  # type: ignore[misc]
             feature_norm=1.0,
             gradient_bound=run.objective.gradient_bound,
         )
-        found = calibrate(run, epsilon=self.epsilon, delta=self.delta).certificate
-        return PreparedMean(scaler, gradients, found, read + seeded)
+        return PreparedMean(scaler, gradients, self._calibrated(run), read + seeded)
+
+    def _calibrated(self, run: NoisyDescent) -> Certificate:
+        """The certificate of the run whose noise protects a person with all rows."""
+        found = planned_for_persons(
+            lambda share: calibrate(run, epsilon=share, delta=self.delta).certificate.run,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            rows_per_person=self.rows_per_person,
+        )
+        return certify(found).for_persons(self.rows_per_person)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

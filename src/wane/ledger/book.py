@@ -176,7 +176,9 @@ class Account:
                 "certificate must claim something to be entered, got a void one: "
                 + " ".join(certificate.reasons)
             )
-        content: dict[str, Any] = {"certificate": stored.stored(certificate, sampler)}
+        budget = self.budget
+        deltas = () if budget is None else (budget.delta,)
+        content: dict[str, Any] = {"certificate": stored.stored(certificate, sampler, deltas)}
         if run is not None:
             number = self._taken_up(self.ledger._read(), content, run)
             if number is not None:

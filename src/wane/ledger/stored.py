@@ -1,28 +1,29 @@
 """Releases as a ledger holds them: what is read back costs what was spent.
 
 A row holds the descriptions of its runs, from which every guarantee can be computed again.  Chains
-on a posterior keep their sampler, since some theorems need it.  Where all theorems that apply are
-Gaussian, the row also holds the least mu and the version that certified it: the same version need
-not certify again.  Another version does, so that a number that was mended is counted as mended.
+on a posterior keep their sampler, since some theorems need it.  It also holds the guarantee of each
+theorem that applies, the hash of what was certified, and the version that certified it: the same
+version need not certify again.  Another version does, so that a number that was mended is counted
+as mended.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from wane._version import __version__
-from wane.certificates import Certificate, JointCertificate, Sampler, SideRelease
-from wane.describe import Adjacency
+from wane.certificates import Certificate, JointCertificate, Sampler, SideRelease, recalled
 from wane.describe.facts import without_facts
 from wane.describe.fields import run_from_fields
 from wane.describe.json_text import read_json
-from wane.guarantees import GaussianDP
+from wane.errors import InvalidDescription
 from wane.learn.releases import certificate_from_fields, certificate_to_fields
 from wane.learn.void import VoidCertificate, joined, parts_of
+from wane.ledger import kept
 
 Certified = Certificate | JointCertificate | VoidCertificate
 Part = Certificate | SideRelease
@@ -30,25 +31,37 @@ KNOWN = 512
 """Rows whose certificates are kept in memory; computing one may take seconds."""
 
 
-def stored(certificate: Certified, sampler: Sampler | None = None) -> dict[str, Any]:
-    """Return what a row holds of a release."""
+def stored(
+    certificate: Certified, sampler: Sampler | None = None, deltas: Iterable[float] = ()
+) -> dict[str, Any]:
+    """Return what a row holds of a release; its guarantees are exact at these deltas."""
     made = certificate_to_fields(certificate)
     rows = made["releases"]
     if sampler is not None:
         rows[-1]["sampler"] = sampler.to_fields()
     for row, part in zip(rows, parts_of(certificate), strict=True):
         if isinstance(part, Certificate):
-            row.update(_level(part, row))
+            row.update(_certified(part, row, tuple(deltas)))
     return made
 
 
-def _level(part: Certificate, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The least mu with the hash of what it was certified for; nothing if not all is Gaussian."""
-    found = [v.guarantee for v in part.applicable]
-    mus = [guarantee.mu for guarantee in found if isinstance(guarantee, GaussianDP)]
-    if not mus or len(mus) < len(found):
+def _certified(
+    part: Certificate, row: Mapping[str, Any], deltas: tuple[float, ...]
+) -> dict[str, Any]:
+    """Each theorem's guarantee, with the hash of what it was certified for; nothing if none holds.
+
+    A guarantee that promises nothing is left out.
+    """
+    claims = []
+    for verdict in part.applicable:
+        try:
+            found = kept.to_fields(verdict.guarantee, deltas)
+        except InvalidDescription:
+            continue
+        claims.append({"theorem": verdict.analysis.name, "guarantee": found})
+    if not claims:
         return {}
-    return {"certified": {"mu": min(mus), "wane": __version__, "sha256": _hash(row)}}
+    return {"certified": {"claims": claims, "wane": __version__, "sha256": _hash(row)}}
 
 
 def _hash(row: Mapping[str, Any]) -> str:
@@ -71,14 +84,34 @@ def spent_in(content: Mapping[str, Any]) -> tuple[Part, ...]:
 
 def _is_current(row: Mapping[str, Any]) -> bool:
     """Whether this version of wane certified what the row describes, and kept the result."""
-    level = row.get("certified", {})
-    return bool(level.get("wane") == __version__ and level.get("sha256") == _hash(row))
+    if "run" not in row:
+        return True
+    found = row.get("certified", {})
+    same = found.get("wane") == __version__ and found.get("sha256") == _hash(row)
+    return bool(same and "claims" in found)
 
 
-def _as_certified(row: Mapping[str, Any]) -> SideRelease:
-    adjacency = Adjacency(row["run"]["adjacency"])
-    level = GaussianDP(row["certified"]["mu"])
-    return SideRelease("a run", level, "as certified", adjacency, row.get("rows_per_person", 1))
+def _as_certified(row: Mapping[str, Any]) -> Part:
+    if "run" not in row:
+        return _part(row)
+    found = row["certified"]
+    return recalled(
+        run_from_fields(without_facts(row["run"])),
+        [
+            (claim["theorem"], guarantee)
+            for claim in found["claims"]
+            for guarantee in kept.from_fields(claim["guarantee"])
+        ],
+        because=f"by wane {found['wane']}, when it was spent",
+        beside=_transfers() if "sampler" in row else (),
+        rows_per_person=row.get("rows_per_person", 1),
+    )
+
+
+def _transfers() -> Iterable[Any]:
+    from wane.sampling.privacy import TRANSFERS  # slow to import
+
+    return TRANSFERS
 
 
 def adjacency_in(content: Mapping[str, Any]) -> str:
@@ -101,9 +134,9 @@ def _certificate(text: str) -> Certified:
     return joined(parts, tuple(given["voids"]))
 
 
-def _part(row: dict[str, Any]) -> Part:
+def _part(row: Mapping[str, Any]) -> Part:
     if "sampler" not in row:
-        (only,) = parts_of(certificate_from_fields({"releases": [row], "voids": []}))
+        (only,) = parts_of(certificate_from_fields({"releases": [dict(row)], "voids": []}))
         return only
     from wane.sampling.described import certify_described, sampler_from_fields  # slow to import
 

@@ -83,10 +83,12 @@ class Profile(Guarantee):
         profile: delta as a function of epsilon, nonincreasing, never rounded down.
         fallback: what else is known of the release; compositions, groups and Renyi divergences
             are taken from it.
+        inverse: epsilon as a function of delta, never rounded down, if it need not be searched.
     """
 
     profile: Callable[[float], float]
     fallback: Guarantee
+    inverse: Callable[[float], float] | None = None
     generality: ClassVar[int] = 5
 
     def delta(self, epsilon: float) -> float:
@@ -99,6 +101,8 @@ class Profile(Guarantee):
         delta = arguments.probability(delta, "delta")
         if self.delta(0.0) <= delta:
             return 0.0
+        if self.inverse is not None:
+            return self.inverse(delta)
         if delta == 0.0:
             return math.inf
         high = 1.0
