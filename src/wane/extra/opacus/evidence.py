@@ -8,6 +8,7 @@ weights, and the evidence of many steps is examined together, each step for itse
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -21,8 +22,10 @@ CLOSE = 4e-6
 """How far sums in single precision may be from one another, relative to what was added."""
 RELATIVE = 1e-5
 """How far derivatives by the outputs may be from one another, relative to themselves."""
-MOST_STEPS, MOST_NUMBERS = 32, 4_000_000
+MOST_STEPS, MOST_NUMBERS = 64, 4_000_000
 """How much evidence is kept before it is examined."""
+MIXTURES = 3
+"""Into so many random mixtures of the outputs gradients are condensed before they are compared."""
 UNKNOWN = (
     "the gradients are not those of a loss that wane knows on the loader's labels: "
     "BCEWithLogitsLoss, MSELoss, HuberLoss of width 1 or CrossEntropyLoss, unscaled, called once, "
@@ -49,8 +52,8 @@ class Evidence(NamedTuple):
     `start` begins with all trained numbers before the step, as one vector.
     """
 
-    passes: tuple[Rows, ...]
-    labels: tuple[tuple[Any, ...], ...]
+    passes: Sequence[Rows]
+    labels: Sequence[Sequence[Any]]
     weight_sum: Any
     bias_sum: Any
     start: Any
@@ -67,6 +70,7 @@ class Limits(NamedTuple):
 class Layer(NamedTuple):
     """Where the trained numbers of a layer lie in one vector; a frozen bias lies outside."""
 
+    features: int
     outputs: int
     weight: slice
     bias: slice | None
@@ -80,7 +84,9 @@ class Layer(NamedTuple):
         """The bias of each step."""
         if self.bias is not None:
             return starts[:, self.bias]
-        return 0.0 if self.frozen_bias is None else self.frozen_bias.detach()
+        if self.frozen_bias is None:
+            return torch.zeros(1, self.outputs).to(starts)
+        return self.frozen_bias.detach()[None]
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,8 @@ class Witness:
         self._share = 1.0 / layer.outputs if averaged else 1.0
         self._readings: list[Reading] | None = None
         self._weight_is_open = True
+        self.knows = False
+        """Whether one loss is left: what is sent back need not be kept any more."""
         self._pending: list[Evidence] = []
         self._numbers = 0
         self._coins = torch.Generator().manual_seed(int.from_bytes(os.urandom(7), "big"))
@@ -120,7 +128,7 @@ class Witness:
         if not self.knows:
             return self._narrow(step, limits)
         self._pending.append(step)
-        self._numbers += step.rows * step.passes[0].features.shape[1]
+        self._numbers += step.rows * self._layer.features
         full = len(self._pending) >= MOST_STEPS or self._numbers > MOST_NUMBERS
         return self.settle(limits) if full else None
 
@@ -141,11 +149,6 @@ class Witness:
         block = Block([step], clip, self._coins)
         return not step.rows or block.sums_agree(block.sent(self._averaged))
 
-    @property
-    def knows(self) -> bool:
-        """Whether one loss is left: what is sent back need not be kept any more."""
-        return self._readings is not None and len(self._readings) == 1 and not self._weight_is_open
-
     def _narrow(self, step: Evidence, limits: Limits) -> str | None:
         """Keep the readings that this step agrees with."""
         places = min(len(found) for found in step.labels)
@@ -163,6 +166,7 @@ class Witness:
         self._readings = kept
         unsure = isinstance(kept[0].loss, Logistic) and kept[0].loss.weight == 1.0
         self._weight_is_open = unsure and not _has_positive(step, kept[0].place)
+        self.knows = len(kept) == 1 and not self._weight_is_open
         return block.misfit(self._layer, limits.norm)
 
     def _weighted(self, block: Block, sent: Any, place: int) -> Reading | None:
@@ -209,7 +213,8 @@ class Block:
         self._rows = torch.tensor([step.rows for step in steps])
         self.outputs = torch.cat([one.outputs for one in self._passes])
         self._u = torch.rand(1, len(self.outputs), generator=coins).sub_(0.5).to(self.outputs)
-        self._mixed: Any = None
+        self._mix = _mixture(self.outputs, coins)
+        self._features: Any = None
 
     def sent(self, averaged: bool) -> Any:
         """The derivatives of single records' losses, as they were sent back to the outputs."""
@@ -242,18 +247,18 @@ class Block:
         """
         bias = self._steps[0].bias_sum is not None
         norms = torch.hypot(self._norms, torch.ones_like(self._norms)) if bias else self._norms
-        lengths = norms * torch.linalg.vector_norm(residual.T, dim=0)
+        lengths = norms * residual.T.square().sum(0).sqrt_()  # vector_norm is slow across rows
         factors = (self._clip / (lengths + SOFTENING)).clamp_(max=1.0)
-        scaled = residual.T * factors
+        scaled = self._mix(residual.T * factors)
         products = self._products(torch.cat([scaled, self._u]))
-        self._mixed = products[:, -1:]
-        gaps = torch.stack([step.weight_sum for step in self._steps]) - products[:, :-1]
+        self._features = products[:, -1:]
+        gaps = self._mix(torch.stack([step.weight_sum for step in self._steps])) - products[:, :-1]
         gaps = torch.linalg.vector_norm(gaps.flatten(1), dim=1)
         room = (lengths * factors).mul_(CLOSE if slack == 0.0 else CLOSE + RELATIVE)
         room = (room + slack * norms)[None]
         added = self._added(torch.cat([room, scaled]) if bias else room)
         if bias:
-            theirs = torch.stack([step.bias_sum for step in self._steps])
+            theirs = self._mix(torch.stack([step.bias_sum for step in self._steps]).T).T
             gaps = gaps + torch.linalg.vector_norm(theirs - added[1:].T, dim=1)
         return bool((gaps <= added[0] + CLOSE * self._clip).all())
 
@@ -265,10 +270,12 @@ class Block:
         if not bool((self._norms <= norm).all()):
             return TOO_LONG
         starts = torch.stack([step.start for step in self._steps])
-        weights, offsets = layer.weights(starts), layer.offsets(starts)
-        rows = torch.cat([self.outputs.T * self._u, self._u, self._norms[None].square()])
+        weights = self._mix(layer.weights(starts))
+        offsets = self._mix(layer.offsets(starts).T).T
+        outputs = self._mix(self.outputs.T)
+        rows = torch.cat([outputs * self._u, self._u, self._norms[None].square()])
         added = self._added(rows).T.to(rows)
-        expected = (weights * self._mixed).sum(2) + added[:, -2:-1] * offsets
+        expected = (weights * self._features).sum(2) + added[:, -2:-1] * offsets
         room = added[:, -1:].sqrt() * torch.linalg.vector_norm(weights, dim=2)
         room = room + abs(offsets) * self._rows.to(rows).sqrt()[:, None]
         gaps = (added[:, :-2] - expected).abs()
@@ -295,6 +302,19 @@ class Block:
         ends = (self._rows.cumsum(0) - 1).to(rows.device)
         made = rows.cumsum(1, dtype=torch.float64)[:, ends]
         return torch.cat([made[:, :1], made.diff(dim=1)], dim=1)
+
+
+def _mixture(outputs: Any, coins: Any) -> Callable[[Any], Any]:
+    """Return what mixes many outputs to `MIXTURES` of them, at random; few are left as they are.
+
+    Sums of gradients that differ, by more than rounding, differ in a random mixture.
+    """
+    count = outputs.shape[1]
+    if count <= MIXTURES:
+        return lambda rows: rows
+    q = torch.randn(MIXTURES, count, generator=coins).to(outputs)
+    q *= count**0.5 / torch.linalg.vector_norm(q, dim=1, keepdim=True)
+    return lambda rows: q @ rows
 
 
 class Path:

@@ -9,7 +9,7 @@ says what r_i is for given outputs and labels, and what is known of that loss.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -38,12 +38,21 @@ class BoundedFeatures(nn.Module):  # type: ignore[misc]
     def __init__(self, norm: float = 1.0) -> None:
         super().__init__()
         self.norm = check.real("norm", norm, above=0.0)
+        self.tell: Callable[[Any, float], None] | None = None
+        """Who is told of every output, with the norm; a hook would cost more than the layer."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy has nobody to tell: it is another layer."""
+        return {**self.__dict__, "tell": None}
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         """Return the rows, each within the norm after rounding."""
         room = self.norm * (1.0 - (rows.shape[-1] + 16) * torch.finfo(rows.dtype).eps)
         norms = torch.linalg.vector_norm(rows, dim=-1, keepdim=True)
-        return torch.where(norms.isfinite(), rows * (room / norms.clamp(min=room)), 0.0)
+        made = torch.where(norms.isfinite(), rows * (room / norms.clamp(min=room)), 0.0)
+        if self.tell is not None:
+            self.tell(made, self.norm)
+        return made
 
 
 def bounded_head(

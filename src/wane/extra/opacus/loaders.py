@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import torch
 from opacus.utils.uniform_sampler import (
     DistributedUniformWithReplacementSampler,
     UniformWithReplacementSampler,
@@ -216,7 +217,9 @@ class Handed:
 
     def hand(self, batch: Any) -> None:
         """Keep the tensors of a batch, with the number of changes each has seen."""
-        self.batches.append([(leaf, leaf._version) for leaf in leaves(batch)])
+        flat = isinstance(batch, list | tuple) and all(map(torch.is_tensor, batch))
+        found = batch if flat else leaves(batch)
+        self.batches.append([(leaf, leaf._version) for leaf in found])
 
     def begin_epoch(self) -> None:
         """Count a new pass over the records."""

@@ -9,29 +9,18 @@ Whatever differs becomes an obstacle: one line that says what.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate
 from operator import is_
 from typing import Any, NamedTuple
 
 import torch
 from opacus.optimizers import DPOptimizer, DPOptimizerFastGradientClipping
 from opacus.optimizers.adaclipoptimizer import AdaClipDPOptimizer
-from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from wane.describe.domains import Domain
-from wane.extra.opacus.evidence import (
-    ONE_BACKWARD,
-    Evidence,
-    Layer,
-    Limits,
-    Path,
-    Rows,
-    Witness,
-)
-from wane.extra.opacus.heads import BoundedFeatures, Kind, Loss, leaves, project
+from wane.extra.opacus.evidence import Evidence, Limits, Path, Witness
+from wane.extra.opacus.heads import Kind, Loss, leaves, project
+from wane.extra.opacus.layer import Numbers, Pass, head_of
 from wane.extra.opacus.loaders import Handed, Order, Sampling
 
 PLAIN = ("momentum", "dampening", "nesterov", "maximize")
@@ -49,89 +38,6 @@ class Settings(NamedTuple):
     clip: float
     noise_multiplier: float
     divisor: float
-
-
-@dataclass(frozen=True)
-class Head:
-    """The trained layer, and what bounds its features."""
-
-    layer: nn.Linear
-    bounds: tuple[BoundedFeatures, ...]
-
-    @cached_property
-    def trains_bias(self) -> bool:
-        """A bias that is frozen shifts the margin by a constant, which changes nothing."""
-        return self.layer.bias is not None and bool(self.layer.bias.requires_grad)
-
-    @property
-    def trained(self) -> list[Any]:
-        """The layer's trained parameters."""
-        return [p for p in self.layer.parameters() if p.requires_grad]
-
-    def within(self, parameters: list[Any]) -> Layer:
-        """Where the layer's numbers lie, if these parameters are written one after another."""
-        ends = list(accumulate(p.numel() for p in parameters))
-        places = {
-            id(p): slice(end - p.numel(), end) for p, end in zip(parameters, ends, strict=True)
-        }
-        layer = self.layer
-        bias = places[id(layer.bias)] if self.trains_bias else None
-        frozen = None if self.trains_bias else layer.bias
-        return Layer(layer.out_features, places[id(layer.weight)], bias, frozen)
-
-
-def head_of(module: nn.Module, trained: set[int]) -> Head | None:
-    """Return the one linear layer that holds all trained parameters; None if there is none."""
-    for layer in module.modules():
-        if type(layer) is not nn.Linear or id(layer.weight) not in trained:
-            continue
-        if {id(p) for p in layer.parameters() if p.requires_grad} == trained:
-            bounds = [m for m in module.modules() if type(m) is BoundedFeatures]
-            return Head(layer, tuple(bounds))
-    return None
-
-
-class Pass(NamedTuple):
-    """One pass of the layer that is not yet part of a step.
-
-    `sent` collects what single backward passes send back, where there must be two of them, as in
-    ghost clipping, whose second one is scaled.  Elsewhere the output keeps it, while `keeps` says
-    that it is of use.
-    """
-
-    features: Any
-    output: Any
-    versions: tuple[int, int]
-    keeps: bool
-    sent: list[Any] | None
-
-    @classmethod
-    def of(cls, features: Any, output: Any, *, keeps: bool, twice: bool) -> Pass:
-        """Note a pass before its backward pass."""
-        sent: list[Any] | None = [] if twice else None
-        if sent is not None:
-            output.register_hook(lambda gradient: sent.append(gradient.detach().clone()))
-        elif keeps:
-            output.retain_grad()
-        return cls(features, output, (features._version, output._version), keeps, sent)
-
-    @property
-    def was_changed(self) -> bool:
-        """Whether its tensors were changed in place since."""
-        return self.versions != (self.features._version, self.output._version)
-
-    @property
-    def has_lost(self) -> bool:
-        """Whether there were too few or too many backward passes."""
-        if self.sent is not None:
-            return len(self.sent) != 2
-        return self.keeps and self.output.grad is None
-
-    def seen(self) -> Rows:
-        """Return what it has shown; of two backward passes, the first."""
-        gradient = self.output.grad if self.keeps and self.sent is None else None
-        gradient = gradient if self.sent is None else self.sent[0]
-        return Rows(self.features.detach(), self.output.detach(), gradient)
 
 
 class Watch:
@@ -154,11 +60,13 @@ class Watch:
         self._path = Path()
         self._ghost = isinstance(optimizer, DPOptimizerFastGradientClipping)
         self._parameters = list(optimizer.params)
+        self._numbers = Numbers(self._parameters)
         self._trained = [id(p) for p in self._parameters]
         self.head = head_of(module, set(self._trained))
         averaged = optimizer.loss_reduction == "mean"
         layer = self.head.within(self._parameters) if self.head else None
         self.witness = Witness(layer, averaged) if layer else None
+        self._weight_and_bias = self.head.weight_and_bias if self.head else (None, None)
         self._mixing = [m for m in module.modules() if isinstance(m, _BatchNorm)]
         self._fixed = self._fixed_now()
         self._fingerprint: bytes | None = None
@@ -175,11 +83,10 @@ class Watch:
         if optimizer is not self.optimizer or list(map(id, optimizer.params)) != self._trained:
             self.note("the trained parameters or the optimizer changed during training")
             return False
-        if any(layer.training for layer in self._mixing):
+        if self._mixing and any(layer.training for layer in self._mixing):
             self.unproven = True
             self.note("a BatchNorm layer in training mode mixes the records of a batch")
-        if self._path.departed:
-            self.note("a step was prepared, and not taken")
+        self._check_taken()
         ours = self._check_batch()
         settings = self._settings()
         if settings is not None:
@@ -188,7 +95,7 @@ class Watch:
             start = None
             if not self.obstacles:
                 self._check_still()
-                start = _flat([*self._parameters, *(p.grad for p in self._parameters)])
+                start = self._numbers.with_gradient()
                 self._path.depart(start)
             if not self.obstacles or self._ghost:
                 self._check_sum(settings, start)
@@ -213,8 +120,7 @@ class Watch:
 
     def final(self) -> tuple[str, ...]:
         """Return all obstacles, those included that only show at the end."""
-        if self._path.departed:
-            self.note("a step was prepared, and not taken")
+        self._check_taken()
         if not self.obstacles and self.steps:
             assert self.witness is not None and self.norm is not None
             self._note_if(self._path.settle())
@@ -222,7 +128,7 @@ class Watch:
         found = list(self.obstacles)
         if found or not self.steps:
             return tuple(found)
-        if not self.released and not torch.equal(_flat(self._parameters), self._path.last):
+        if not self.released and not torch.equal(self._numbers.now(), self._path.last):
             found.append("the weights are not those that the last step left")
         if _fingerprint(self._fixed_now()) != self._fingerprint:
             found.append(NOT_STILL)
@@ -240,7 +146,7 @@ class Watch:
             return
         self.head.layer.register_forward_hook(self._after_pass)
         for bound in self.head.bounds:
-            bound.register_forward_hook(self._bound)
+            bound.tell = self._bound
         if not self.head.bounds:
             self.note("the features are not bounded; put BoundedFeatures(norm) before the layer")
 
@@ -250,15 +156,15 @@ class Watch:
             self._calls += 1
             self._rows += len(first)
 
-    def _bound(self, module: Any, inputs: Any, output: Any) -> None:
-        self._bounded = (output, output._version, module.norm)
+    def _bound(self, output: Any, norm: float) -> None:
+        self._bounded = (output, output._version, norm)
 
     def _after_pass(self, layer: Any, inputs: Any, output: Any) -> None:
         if not (layer.training and torch.is_grad_enabled()):
             return
         rows, known = inputs[0], self._bounded
         self._calls += 1
-        self._rows += len(rows)
+        self._rows += rows.shape[0]
         if known is None or rows is not known[0] or rows._version != known[1]:
             self.note("the layer's input is not what BoundedFeatures has just made")
         elif rows.ndim != 2 or rows.requires_grad:
@@ -268,8 +174,8 @@ class Watch:
         else:
             self.norm = known[2]
         if output.requires_grad and (self._ghost or not self.obstacles):
-            keeps = self.witness is not None and not self.witness.knows
-            self._passes.append(Pass.of(rows, output, keeps=keeps, twice=self._ghost))
+            keeps = not self._ghost and self.witness is not None and not self.witness.knows
+            self._passes.append(Pass.of(rows, output, keeps, self._ghost))
 
     def _after_step(self, *ignored: Any) -> None:
         if self.obstacles:
@@ -278,12 +184,12 @@ class Watch:
             self.note("the inner optimizer took a step of its own, without noise of its own")
             return
         now = self.steps[-1]
-        wrong = self._path.arrive(now.step_size, now.weight_decay, _flat(self._parameters))
+        wrong = self._path.arrive(now.step_size, now.weight_decay, self._numbers.now())
         if self.domain is not None:
             wrong = wrong or self._path.settle()
             stretched = now.step_size * self.sampling.size / now.divisor
             project(self._parameters, self.domain, stretched)
-            self._path.restart(_flat(self._parameters))
+            self._path.restart(self._numbers.now())
         self._note_if(wrong)
 
     def watch_losses(self, criterion: Any) -> None:
@@ -313,13 +219,18 @@ class Watch:
         still = [p for p in self.module.parameters() if id(p) not in trained]
         return [*still, *self.module.buffers()]
 
+    def _check_taken(self) -> None:
+        """A step that the inner optimizer left out pulled nothing together, and is none."""
+        if self._path.departed and not self.obstacles:
+            self.note("a step was prepared, and not taken")
+
     def _check_batch(self) -> bool:
         """Each step must use the batch that was drawn last, whole, once."""
         handed = self.handed
         fresh, self._drawn = handed.drawn == self._drawn + 1, handed.drawn
         sample = getattr(self._parameters[0], "grad_sample", None)
         parts = sample if isinstance(sample, list) else [] if sample is None else [sample]
-        rows = max(self._rows, sum(map(len, parts)))
+        rows = max(self._rows, sum([part.shape[0] for part in parts]))
         self.passes = max(self._calls, len(parts), 1)
         if not fresh or rows != handed.last_size:
             self.note(
@@ -327,8 +238,8 @@ class Watch:
                 "used twice or left out, or accumulated gradients"
             )
             return False
-        expected = len(self.steps) % self.sampling.per_epoch
-        if self.sampling.order is Order.FIXED and handed.last_place != expected:
+        fixed = self.sampling.order is Order.FIXED
+        if fixed and handed.last_place != len(self.steps) % self.sampling.per_epoch:
             self.note("an epoch of the fixed order was broken off, and the next began anew")
         return True
 
@@ -401,27 +312,31 @@ class Watch:
         if len(batches) != len(self._passes):
             self.note("there was not exactly one pass for each batch that the loader handed out")
             return
-        if any(leaf._version != version for batch in batches for leaf, version in batch):
-            self.note("a batch was changed in place after the loader handed it out")
-            return
-        if any(one.was_changed for one in self._passes):
-            self.note("features or outputs were changed in place")
-            return
-        if any(one.has_lost for one in self._passes):
-            self.note(ONE_BACKWARD)
-            return
+        labels = []
+        for batch in batches:
+            if any(leaf._version != version for leaf, version in batch):
+                self.note("a batch was changed in place after the loader handed it out")
+                return
+            labels.append([leaf for leaf, _ in batch])
+        passes = []
+        for one in self._passes:
+            seen = one.seen()
+            if isinstance(seen, str):
+                self.note(seen)
+                return
+            passes.append(seen)
         assert self.witness is not None
-        layer = self.head.layer
-        passes = tuple(one.seen() for one in self._passes)
-        labels = tuple(tuple(leaf for leaf, _ in batch) for batch in batches)
-        offset = layer.bias.summed_grad if self.head.trains_bias else None
-        rows = sum(len(one.outputs) for one in passes)
-        step = Evidence(passes, labels, layer.weight.summed_grad, offset, start, rows)
+        sums = self._parameters_sums()
+        step = Evidence(passes, labels, *sums, start, self._rows)
         if self._ghost and not self.witness.clips(step, settings.clip):
             self._note_unclipped()
         elif not self.obstacles:
             assert self.norm is not None
             self._note_if(self.witness.see(step, Limits(settings.clip, self.norm)))
+
+    def _parameters_sums(self) -> tuple[Any, Any]:
+        weight, bias = self._weight_and_bias
+        return weight.summed_grad, None if bias is None else bias.summed_grad
 
     def kind(self, clip: float) -> Kind:
         """What the constants of the loss depend on."""
@@ -452,11 +367,6 @@ def _raw(optimizer: Any) -> tuple[Any, ...]:
 def _plain(value: Any) -> Any:
     """A tensor may be changed in place, so its number is kept."""
     return value.item() if isinstance(value, torch.Tensor) and value.numel() == 1 else value
-
-
-def _flat(tensors: list[Any]) -> Any:
-    """A copy of all numbers, as one vector."""
-    return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
 
 
 def _fingerprint(tensors: list[Any]) -> bytes:

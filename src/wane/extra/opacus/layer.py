@@ -1,0 +1,126 @@
+"""The trained layer: where it is, what passes through it, and its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from wane.extra.opacus.evidence import ONE_BACKWARD, Layer, Rows
+from wane.extra.opacus.heads import BoundedFeatures
+
+
+@dataclass(frozen=True)
+class Head:
+    """The trained layer, and what bounds its features."""
+
+    layer: nn.Linear
+    bounds: tuple[BoundedFeatures, ...]
+
+    @cached_property
+    def trains_bias(self) -> bool:
+        """A bias that is frozen shifts the margin by a constant, which changes nothing."""
+        return self.layer.bias is not None and bool(self.layer.bias.requires_grad)
+
+    @property
+    def trained(self) -> list[Any]:
+        """The layer's trained parameters."""
+        return [p for p in self.layer.parameters() if p.requires_grad]
+
+    @property
+    def weight_and_bias(self) -> tuple[Any, Any]:
+        """The layer's weight, and its bias if that is trained."""
+        return self.layer.weight, self.layer.bias if self.trains_bias else None
+
+    def within(self, parameters: list[Any]) -> Layer:
+        """Where the layer's numbers lie, if these parameters are written one after another."""
+        ends = list(accumulate(p.numel() for p in parameters))
+        places = {
+            id(p): slice(end - p.numel(), end) for p, end in zip(parameters, ends, strict=True)
+        }
+        layer = self.layer
+        bias = places[id(layer.bias)] if self.trains_bias else None
+        frozen = None if self.trains_bias else layer.bias
+        return Layer(layer.in_features, layer.out_features, places[id(layer.weight)], bias, frozen)
+
+
+def head_of(module: nn.Module, trained: set[int]) -> Head | None:
+    """Return the one linear layer that holds all trained parameters; None if there is none."""
+    for layer in module.modules():
+        if type(layer) is not nn.Linear or id(layer.weight) not in trained:
+            continue
+        if {id(p) for p in layer.parameters() if p.requires_grad} == trained:
+            bounds = [m for m in module.modules() if type(m) is BoundedFeatures]
+            return Head(layer, tuple(bounds))
+    return None
+
+
+class Pass(NamedTuple):
+    """One pass of the layer that is not yet part of a step.
+
+    `sent` collects what single backward passes send back, where there must be two of them, as in
+    ghost clipping, whose second one is scaled.  Elsewhere the output itself keeps it, if `keeps`.
+    """
+
+    features: Any
+    output: Any
+    versions: tuple[int, int]
+    keeps: bool
+    sent: list[Any] | None = None
+
+    @classmethod
+    def of(cls, features: Any, output: Any, keeps: bool, twice: bool) -> Pass:
+        """Note a pass before its backward pass."""
+        versions = features._version, output._version
+        if not twice:
+            if keeps:
+                output.retain_grad()
+            return cls(features, output, versions, keeps)
+        sent: list[Any] = []
+        output.register_hook(lambda gradient: sent.append(gradient.detach().clone()))
+        return cls(features, output, versions, keeps, sent)
+
+    def seen(self) -> Rows | str:
+        """Return what it has shown, of two backward passes the first, or say what is wrong."""
+        if self.versions != (self.features._version, self.output._version):
+            return "features or outputs were changed in place"
+        gradient = None
+        if self.sent is not None:
+            if len(self.sent) != 2:
+                return ONE_BACKWARD
+            gradient = self.sent[0]
+        elif self.keeps:
+            gradient = self.output.grad
+            if gradient is None:
+                return ONE_BACKWARD
+        return Rows(self.features.detach(), self.output.detach(), gradient)
+
+
+class Numbers:
+    """The trained numbers of a layer as one vector, read anew each time."""
+
+    def __init__(self, parameters: list[Any]) -> None:
+        self._parameters = parameters
+        self._places: list[int] = []
+        self._views: list[Any] = []
+
+    def now(self) -> Any:
+        """Return a copy of them."""
+        return torch.cat(self._seen())
+
+    def with_gradient(self) -> Any:
+        """Return a copy of them, followed by their gradient."""
+        return torch.cat([*self._seen(), *[p.grad.reshape(-1) for p in self._parameters]])
+
+    def _seen(self) -> list[Any]:
+        """Views of the memory in which they lie; a parameter may be given another one."""
+        places = [p.data_ptr() for p in self._parameters]
+        if places != self._places:
+            self._views = [p.detach().reshape(-1) for p in self._parameters]
+            # of a parameter that is not contiguous this is a copy, and must be made each time
+            self._places = [view.data_ptr() for view in self._views]
+        return self._views
