@@ -7,6 +7,7 @@ is sound, loose or false, with the reason.  Users reach this module as `wane.lit
 from wane_papers.cyclic import printed as cyclic_paper
 from wane_papers.cyclic import refuted as cyclic_refuted
 from wane_papers.dynamics import printed as dynamics_paper
+from wane_papers.federated import printed as federated_paper
 from wane_papers.mixing import printed as mixing_paper
 from wane_papers.modulus import printed as modulus_paper
 from wane_papers.modulus import printed_mixing as modulus_mixing
@@ -18,6 +19,7 @@ __all__ = [
     "cyclic_paper",
     "cyclic_refuted",
     "dynamics_paper",
+    "federated_paper",
     "mixing_paper",
     "modulus_mixing",
     "modulus_paper",

@@ -5,6 +5,8 @@ import pytest
 from wane.errors import InvalidDescription
 from wane_papers.cyclic import printed as cyclic_paper
 from wane_papers.dynamics import printed as dynamics_paper
+from wane_papers.federated import printed as federated_paper
+from wane_papers.mixing import printed as mixing_paper
 from wane_papers.modulus import printed as modulus_paper
 from wane_papers.sampler import printed as sampler_paper
 
@@ -30,6 +32,18 @@ from wane_papers.sampler import printed as sampler_paper
             sampler_paper.movement,
             {"d": 3, "L": 4.0, "eta": 0.5, "T": 10, "delta": 0.1, "c": 1.0},
         ),
+        (
+            mixing_paper.iteration,
+            {"alpha": 2.0, "L": 1.2, "sigma": 1.0, "Delta": 1.0, "r": 3},
+        ),
+        (mixing_paper.doeblin, {"gamma": 1.5, "eps": 1.0, "delta": 0.1}),
+        (
+            modulus_paper.earlier_contraction,
+            {"alpha": 2.0, "sigma": 1.0, "D": 1.0, "c": 1.5, "T": 3},
+        ),
+        (cyclic_paper.fade_bound, {"L": 1.01, "xi": 2.0, "s": 3}),
+        (sampler_paper.hypercontraction, {"alpha0": 1.0, "D0": 1.0, "t": 1.0}),
+        (federated_paper.convergent, {"s": 1.0, "r": 1.0, "T": 3}),
     ],
     ids=lambda value: getattr(value, "name", None),
 )

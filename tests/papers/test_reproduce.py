@@ -68,7 +68,9 @@ def test_the_statement_fails_and_the_correction_holds(exhibit):
 @pytest.mark.parametrize("exhibit", COUNTEREXAMPLES, ids=lambda e: e.name)
 def test_the_correction_says_something(exhibit):
     """Somewhere it is within a factor of the truth: an infinite bound would hold as well."""
-    worst = {"modulus-e3": 1.4, "modulus-e4": 10.0, "mixing-e2-2": 1.6}.get(exhibit.name, 1.2)
+    loose = {"modulus-e3": 1.4, "modulus-e4": 10.0, "mixing-e2-2": 1.6}
+    loose |= {"sampler-e3": 2.01, "sampler-e4": 7.7, "sampler-e4-underdamped": 2.4}
+    worst = (loose | {"sampler-e14": 1.5}).get(exhibit.name, 1.2)
     ratios = [row["corrected"] / row["exact"] for row in rows(exhibit.name) if row["exact"]]
     assert min(ratios) < worst
 
@@ -112,6 +114,12 @@ def assert_ratio(name, batches, ratio):
         ("mixing-e2-2", "order", 10.0, 2.0, 12.8, 1e-9),
         ("mixing-e2-5", "y", 3.0, 0.2908, 1.7143, 1e-3),
         ("mixing-e2-6", "time", 0.5, 0.2910, 0.4651, 1e-3),
+        ("sampler-e3", "gamma", 0.9, 2.760, 20.0, 1e-3),
+        ("sampler-e4", "order", 1e4, 84.83, 4324.0, 1e-3),
+        ("sampler-e8", "fall", 0.5, 1.0, 1.5127, 1e-4),
+        ("sampler-e15", "zeta", 1.0, 3e-3, 11.107e-3, 1e-4),
+        ("federated-theorem-3a", "rounds", 2.0, 1.342, 1.414, 1e-3),
+        ("federated-theorem-3a", "rounds", 100.0, 1.732, 10.0, 1e-3),
     ],
 )
 def test_counterexample_values(name, key, at, *, printed, exact, digits):

@@ -265,4 +265,4 @@ def test_figure_one_with_explicit_constants():
 
 def test_nothing_printed_enters_a_certificate():
     assert {bound.key for bound in printed.BOUNDS} == {"ganesh2020langevin"}
-    assert len(printed.BOUNDS) == 22
+    assert len(printed.BOUNDS) == 26

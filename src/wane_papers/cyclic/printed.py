@@ -67,6 +67,14 @@ def _noise_over_shift(*, alpha: float, eps: float, m: float, M: float, E: int) -
     return 0.5 * math.sqrt((1.0 + grown) / (alpha * eps))
 
 
+def _fade_bound(*, L: float, xi: float, s: int) -> float:
+    return xi * (1.0 - L**-2)
+
+
+def _without_epochs(*, alpha: float, C: float, b: int, sigma: float, L: float, ell: int) -> float:
+    return 4.0 * alpha * (C / (b * sigma)) ** 2 * (1.0 + printed_fade(L, ell))
+
+
 def _curvature(*, m: float, M: float) -> float:
     return m + 1.0 / (2.0 * (M + m))
 
@@ -99,6 +107,27 @@ by_position = _printed(
     within=lambda alpha, s, L, T, first, ell: (
         alpha > 1.0 and L >= 1.0 and 1 <= first < T and ell >= 1
     ),
+)
+fade_bound = _printed(
+    "what survives many steps",
+    "Lemma C.1",
+    ("L > 1", "xi > 1", "s >= log_L sqrt(xi/(xi - 1))"),
+    Standing.SOUND,
+    "as stated; the first display of its proof has L^(-2(s-1)) for L^(2(s-1))",
+    _fade_bound,
+    within=lambda L, xi, s: (
+        L > 1.0 and xi > 1.0 and s * math.log(L) >= 0.5 * math.log(xi / (xi - 1.0)) * (1.0 - 1e-12)
+    ),
+)
+without_epochs = _printed(
+    "a bound without the number of epochs",
+    "Corollary C.3",
+    ("as Theorem 4.5", "lambda <= 1/sqrt(E)", "lambda <= 1/(2(M + m))"),
+    Standing.LOOSE,
+    "its proof rests on (21), which is false, but the bound is true and above composition: at "
+    "most E + 1 uses cost 2 alpha (lambda C/(b sigma))^2 each, and lambda^2 (E + 1) <= 2",
+    _without_epochs,
+    within=lambda alpha, C, b, sigma, L, ell: alpha > 1.0 and L >= 1.0 and ell >= 1,
 )
 without_curvature = _printed(
     "Theorem 4.3",

@@ -30,6 +30,14 @@ def _geometric_bound(*, alpha: float, sigma: float, D: float, c: float, h: float
     return alpha / (2.0 * sigma**2) * (D * D * fade + h * grown)
 
 
+def _earlier_contraction(*, alpha: float, sigma: float, D: float, c: float, T: int) -> float:
+    return float(alpha * D * D * c**T / (2.0 * sigma**2))
+
+
+def _earlier_expansion(*, alpha: float, sigma: float, D: float, c: float, T: int) -> float:
+    return float(alpha * D * D * c ** (0.5 * (T + 1)) / (2.0 * sigma**2 * T))
+
+
 def _offset(eta: float, M: float, p: float) -> float:
     if p == 1.0:
         return 0.0 if eta * M <= 2.0 else math.inf
@@ -180,6 +188,25 @@ geometric_bound = Printed(
     "the logarithm bounds a sum from above; the printed lower bound fails for c > 1",
     _geometric_bound,
     within=lambda alpha, sigma, D, c, h, T: c > 0.0 and c != 1.0 and T >= 1,
+)
+earlier_contraction = Printed(
+    "earlier bound for contractions",
+    "Section 3.3.2, from Altschuler and Talwar (2023)",
+    ("modulus sqrt(c) delta", "c < 1", "bounded domain"),
+    Standing.LOOSE,
+    "(7) is smaller by the factor (1 - c)/(1 - c^T)",
+    _earlier_contraction,
+    within=lambda alpha, sigma, D, c, T: 0.0 <= c < 1.0 and T >= 1,
+)
+earlier_expansion = Printed(
+    "earlier bound for expansions",
+    "Section 3.3.2, from Balle and others (2019)",
+    ("modulus sqrt(c) delta", "c > 1", "bounded domain"),
+    Standing.LOOSE,
+    "printed by its authors for c <= 1 only, yet true: (7) is smaller, since the mean of c^0 to "
+    "c^(T-1) is at least c^((T-1)/2); this one diverges with T and (7) does not",
+    _earlier_expansion,
+    within=lambda alpha, sigma, D, c, T: c > 1.0 and T >= 1,
 )
 weak_smoothness_offset = Printed(
     "modulus of weakly smooth convex functions",

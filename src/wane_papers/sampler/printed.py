@@ -88,6 +88,25 @@ def _reverse_start(*, d: int, L: float) -> float:
     return d * math.log(L)
 
 
+def _hypercontracted(*, alpha0: float, D0: float, t: float) -> tuple[float, float]:
+    """The order reached and the bound there."""
+    later = 1.0 + math.exp(2.0 * t) * (alpha0 - 1.0)
+    return later, (1.0 - 1.0 / alpha0) / (1.0 - 1.0 / later) * D0
+
+
+def _wide_start(*, d: int, L: float) -> tuple[float, float]:
+    """The order and the bound at it."""
+    return 1.0 + 1.0 / L, 0.5 * d * L * math.log(L)
+
+
+def _minami_steps(*, d: int, delta: float) -> float:
+    return d**3 / delta**2
+
+
+def _private_steps(*, d: int, zeta: float) -> float:
+    return d / zeta**4
+
+
 def _brownian_tail(*, x: float) -> float:
     return 2.0 * math.exp(-x * x / 4.0)
 
@@ -243,6 +262,40 @@ reverse_start = _printed(
     Standing.LOOSE,
     "alpha/(alpha - 1) (d/2) ln L; the densities in its proof lack a factor of one half",
     _reverse_start,
+)
+hypercontraction = _printed(
+    "a finite divergence at a larger order later",
+    "Lemma 21",
+    ("1-strongly convex", "alpha_0 > 1"),
+    Standing.SOUND,
+    "Lemma 14 of Vempala and Wibisono (2019); a shifted Gaussian attains it",
+    _hypercontracted,
+    within=lambda alpha0, D0, t: alpha0 > 1.0 and t >= 0.0,
+)
+wide_start = _printed(
+    "divergence of a wide start at one small order",
+    "Lemma 22, second bound",
+    ("1-strongly convex", "L-smooth", "start N(0, I)", "order 1 + 1/L"),
+    Standing.LOOSE,
+    "for the target N(0, I/L) it is d (L - 1)/2 ln L",
+    _wide_start,
+    within=lambda d, L: L >= 1.0,
+)
+minami_steps = _printed(
+    "steps of Minami and others for a (zeta, delta)-private sample",
+    "Section 1.3",
+    ("strongly log-concave prior", "constants and logarithms hidden"),
+    Standing.SOUND,
+    "quoted from Minami and others (2016), Proposition 13; recalled, not checked here",
+    _minami_steps,
+)
+private_steps = _printed(
+    "steps for a (zeta, delta)-private sample",
+    "Section 1.3",
+    ("1-strongly convex", "L-smooth", "constants and logarithms hidden"),
+    Standing.UNPROVED,
+    "rests on Theorem 15, which fails for orders of about ln(1/delta)/zeta at fixed eps",
+    _private_steps,
 )
 brownian_tail = _printed(
     "tail of the norm of Brownian motion",
