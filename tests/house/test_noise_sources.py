@@ -13,6 +13,8 @@ PUBLIC = ("audit",)
 """Rooms that hold no record of anybody: their trials are drawn from public seeds."""
 EXACT = {"run/discrete_gaussian.py"}
 """Draws whole numbers from the operating system itself, without a generator."""
+CHECKING = {"extra/opacus/evidence.py"}
+"""Mixes what it compares with coins that nobody can foresee; nothing drawn there is released."""
 MAKERS = {
     "default_rng",
     "RandomState",
@@ -65,7 +67,7 @@ def other_sources(tree: ast.AST) -> list[str]:
 @pytest.mark.parametrize("path", list(sources()), ids=lambda p: str(p.relative_to(ROOT)))
 def test_no_module_has_a_source_of_its_own(path):
     tree, name = ast.parse(path.read_text()), str(path.relative_to(ROOT))
-    if name not in EXACT:
+    if name not in EXACT | CHECKING:
         assert other_sources(tree) == []
     asked = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & ASKING
     assert not asked or name in MAY_ASK
