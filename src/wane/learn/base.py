@@ -46,9 +46,9 @@ from wane.learn.tuning import PublicData, refuse_private, require_public, tuned
 from wane.learn.validated import validated
 from wane.learn.void import VoidCertificate, joined, parts_of
 from wane.learn.warned import warn
+from wane.losses import Loss
 from wane.run import Checkpoint, descend
 from wane.run.linear import LinearSums
-from wane.run.links import Link
 from wane.run.parts import PartedSums
 
 Array = NDArray[np.float64]
@@ -70,7 +70,7 @@ class Task:
     """
 
     targets: NDArray[Any]
-    link: Link
+    link: Loss
     centre: tuple[float, ...] = (0.0,)
     unit: tuple[float, ...] = (1.0,)
     classes: NDArray[Any] | None = None

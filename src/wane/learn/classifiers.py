@@ -18,9 +18,9 @@ from wane.errors import InvalidDescription
 from wane.learn.base import Array, PrivateLinearModel, Task
 from wane.learn.declared import Voids
 from wane.learn.refusals import FromData, read_from_data
-from wane.run.links import (
-    Link,
+from wane.losses import (
     Logistic,
+    Loss,
     OneVsRest,
     SmoothedHinge,
     Softmax,
@@ -46,7 +46,7 @@ class Multiclass(Enum):
     ONE_VS_REST = "one-vs-rest"
 
 
-_LINKS: dict[Multiclass, Callable[[int], Link]] = {
+_LINKS: dict[Multiclass, Callable[[int], Loss]] = {
     Multiclass.ENVELOPE: SoftmaxEnvelope,
     Multiclass.CLAMPED: SoftmaxClamp,
     Multiclass.BOUNDED: Softmax,
@@ -67,7 +67,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
     classes: Any = None
 
     @abstractmethod
-    def _link(self, classes: int) -> Link:
+    def _link(self, classes: int) -> Loss:
         """Return the loss for this many classes."""
 
     def _task(self, y: NDArray[Any]) -> Task:
@@ -122,7 +122,7 @@ class PrivateLogisticRegression(PrivateClassifier):
 
     multiclass: Multiclass = Multiclass.ENVELOPE
 
-    def _link(self, classes: int) -> Link:
+    def _link(self, classes: int) -> Loss:
         if not isinstance(self.multiclass, Multiclass):
             raise InvalidDescription(
                 f"multiclass must be a Multiclass, got {self.multiclass!r:.60}; "
@@ -157,7 +157,7 @@ class PrivateLinearSVC(PrivateClassifier):
 
     width: float = 0.5
 
-    def _link(self, classes: int) -> Link:
+    def _link(self, classes: int) -> Loss:
         if classes != 2:
             raise InvalidDescription(
                 "Only binary classification is supported: classes must hold two labels, got "

@@ -18,7 +18,7 @@ from wane.learn.coordinates import Coordinates
 from wane.learn.declared import Voids, range_of
 from wane.learn.refusals import FromData, read_from_data
 from wane.learn.scaling import TargetScaler
-from wane.run.links import Huber, Link, MultiSquared, PoissonCounts, Quantile, Squared
+from wane.losses import Huber, Loss, MultiSquared, PoissonCounts, Quantile, Squared
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -37,7 +37,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
     _validation: ClassVar[dict[str, Any]] = {"y_numeric": True}
 
     @abstractmethod
-    def _link(self, outputs: int) -> Link:
+    def _link(self, outputs: int) -> Loss:
         """Return the loss on targets of size at most one."""
 
     def _task(self, y: NDArray[Any]) -> Task:
@@ -77,7 +77,7 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
 class PrivateLinearRegression(PrivateRegressor):
     """Least squares with clipped residuals, which is a convex loss again."""
 
-    def _link(self, outputs: int) -> Link:
+    def _link(self, outputs: int) -> Loss:
         return Squared()
 
 
@@ -98,7 +98,7 @@ class PrivateHuberRegressor(PrivateRegressor):
 
     width: float = 0.25
 
-    def _link(self, outputs: int) -> Link:
+    def _link(self, outputs: int) -> Loss:
         return Huber(self.width)
 
 
@@ -114,7 +114,7 @@ class PrivateQuantileRegressor(PrivateRegressor):
     quantile: float = 0.5
     width: float = 0.1
 
-    def _link(self, outputs: int) -> Link:
+    def _link(self, outputs: int) -> Loss:
         return Quantile(self.quantile, self.width)
 
 
@@ -130,7 +130,7 @@ class PrivateLasso(PrivateRegressor):
 
     l1_weight: float = 0.001
 
-    def _link(self, outputs: int) -> Link:
+    def _link(self, outputs: int) -> Loss:
         return Squared()
 
     def _domain(self, coordinates: Coordinates) -> Domain | None:
@@ -150,7 +150,7 @@ class PrivateElasticNet(PrivateRegressor):
     l2_weight: float = 1e-4
     ridge: float | None = 0.0
 
-    def _link(self, outputs: int) -> Link:
+    def _link(self, outputs: int) -> Loss:
         return Squared()
 
     def _domain(self, coordinates: Coordinates) -> Domain | None:
@@ -172,7 +172,7 @@ class PrivateMultiOutputRegression(PrivateRegressor):
             )
         return super()._task(y[:, 0] if y.shape[1] == 1 else y)
 
-    def _link(self, outputs: int) -> Link:
+    def _link(self, outputs: int) -> Loss:
         return Squared() if outputs == 1 else MultiSquared(outputs)
 
     def _shown(self, coefficients: Array, intercepts: Array) -> tuple[Any, Any]:

@@ -7,34 +7,35 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wane.describe import LossForm, losses
+from wane import losses
+from wane.describe import LossForm
 from wane.errors import InvalidDescription
-from wane.run import envelope, links
+from wane.losses import envelope
 
 SCALARS = (
-    links.Logistic(),
-    links.Squared(),
-    links.Huber(0.7),
-    links.SmoothedHinge(0.5),
-    links.Quantile(0.3, 0.2),
-    links.PoissonCounts(5.0),
+    losses.Logistic(),
+    losses.Squared(),
+    losses.Huber(0.7),
+    losses.SmoothedHinge(0.5),
+    losses.Quantile(0.3, 0.2),
+    losses.PoissonCounts(5.0),
 )
 CLASSES = tuple(
     kind(K)
-    for kind in (links.Softmax, links.SoftmaxClamp, links.SoftmaxEnvelope, links.OneVsRest)
+    for kind in (losses.Softmax, losses.SoftmaxClamp, losses.SoftmaxEnvelope, losses.OneVsRest)
     for K in (2, 3, 7)
 )
-LINKS = (*SCALARS, *CLASSES, links.MultiSquared(3))
+LINKS = (*SCALARS, *CLASSES, losses.MultiSquared(3))
 UNCAPPED = math.sqrt(2.0)
 ids = [repr(link) for link in LINKS]
 
 
 def targets_for(link, rng, n):
-    if isinstance(link, links.Logistic | links.SmoothedHinge):
+    if isinstance(link, losses.Logistic | losses.SmoothedHinge):
         return rng.choice([-1.0, 1.0], n)
-    if isinstance(link, links.PoissonCounts):
+    if isinstance(link, losses.PoissonCounts):
         return rng.integers(0, 6, n).astype(float)
-    if isinstance(link, links.MultiSquared):
+    if isinstance(link, losses.MultiSquared):
         return rng.normal(size=(n, link.outputs))
     if link.outputs > 1:
         return rng.integers(0, link.outputs, n).astype(float)
@@ -50,7 +51,7 @@ def as_rows(values):
 
 
 def caps_for(link, rng, n):
-    return np.full(n, UNCAPPED) if isinstance(link, links.Softmax) else rng.uniform(0.01, 1.4, n)
+    return np.full(n, UNCAPPED) if isinstance(link, losses.Softmax) else rng.uniform(0.01, 1.4, n)
 
 
 @pytest.mark.parametrize("link", LINKS, ids=ids)
@@ -97,10 +98,10 @@ def test_loose_caps_change_nothing(link):
     rng = np.random.default_rng(1)
     u, y = margins_for(link, rng, 100, 3.0), targets_for(link, rng, 100)
     loose = link.residuals(u, y, np.full(100, 10.0))
-    if isinstance(link, links.OneVsRest):
+    if isinstance(link, losses.OneVsRest):
         return
     np.testing.assert_allclose(
-        loose, links.Softmax(link.outputs).residuals(u, y, np.full(100, 10.0)), atol=1e-15
+        loose, losses.Softmax(link.outputs).residuals(u, y, np.full(100, 10.0)), atol=1e-15
     )
 
 
@@ -112,7 +113,7 @@ def test_plain_clipping_of_softmax_is_not_monotone():
     caps = np.full(20_000, 0.3)
 
     def clipped(margins):
-        plain = links.Softmax(3).residuals(margins, y, caps)
+        plain = losses.Softmax(3).residuals(margins, y, caps)
         return plain * np.minimum(1.0, 0.3 / np.linalg.norm(plain, axis=1))[:, None]
 
     product = ((clipped(u) - clipped(v)) * (u - v)).sum(axis=1)
@@ -127,8 +128,8 @@ def test_envelope_solves_its_equations(classes, scale):
     u = rng.normal(scale=scale, size=(500, classes))
     y = rng.integers(0, classes, 500)
     cap = np.full(500, 0.25)
-    plain = links.Softmax(classes).residuals(u, y, cap)
-    q = links.SoftmaxEnvelope(classes).residuals(u, y.astype(float), cap)
+    plain = losses.Softmax(classes).residuals(u, y, cap)
+    q = losses.SoftmaxEnvelope(classes).residuals(u, y.astype(float), cap)
     long = np.linalg.norm(plain, axis=1) > 0.25
     assert long.any()
     np.testing.assert_allclose(q[~long], plain[~long], atol=1e-15)
@@ -202,10 +203,14 @@ def test_constants():
 
 def test_refusals():
     with pytest.raises(InvalidDescription, match="not monotone"):
-        links.Softmax(3).objective(1.0, 1.0, 0.0)
-    for link in (links.Squared(), links.PoissonCounts(3.0), links.MultiSquared(2)):
+        losses.Softmax(3).objective(1.0, 1.0, 0.0)
+    for link in (losses.Squared(), losses.PoissonCounts(3.0), losses.MultiSquared(2)):
         with pytest.raises(InvalidDescription, match="gradient_bound"):
             link.objective(1.0, None, 0.0)
-    for make in (lambda: links.Softmax(1), lambda: links.Huber(0.0), lambda: links.Quantile(1.0)):
+    for make in (
+        lambda: losses.Softmax(1),
+        lambda: losses.Huber(0.0),
+        lambda: losses.Quantile(1.0),
+    ):
         with pytest.raises(InvalidDescription):
             make()
