@@ -1,5 +1,11 @@
-"""Links: derivatives of their losses, monotone and bounded however they are capped."""
+"""Every loss of the folder: its derivative, how it is bounded, its constants, its prior.
 
+The tests walk `wane.losses.LOSSES`.  A new loss needs nothing here, unless it has a field or a kind
+of target that no other has: then add its values to FIELDS or to `targets_for`.
+"""
+
+import inspect
+import itertools
 import math
 
 import numpy as np
@@ -10,36 +16,50 @@ from hypothesis import strategies as st
 from wane import losses
 from wane.describe import LossForm
 from wane.errors import InvalidDescription
-from wane.losses import envelope
+from wane.losses import LOSSES, envelope, registry
 
-SCALARS = (
-    losses.Logistic(),
-    losses.Squared(),
-    losses.Huber(0.7),
-    losses.SmoothedHinge(0.5),
-    losses.Quantile(0.3, 0.2),
-    losses.PoissonCounts(5.0),
-)
-CLASSES = tuple(
-    kind(K)
-    for kind in (losses.Softmax, losses.SoftmaxClamp, losses.SoftmaxEnvelope, losses.OneVsRest)
-    for K in (2, 3, 7)
-)
-LINKS = (*SCALARS, *CLASSES, losses.MultiSquared(3))
+FIELDS = {
+    "classes": (2, 3, 7),
+    "largest_count": (5.0,),
+    "level": (0.3,),
+    "outputs": (3,),
+    "width": (0.5, 1.3),
+}
+"""By a field's name: the values with which losses are tried."""
+
+
+def members(kind):
+    names = list(inspect.signature(kind).parameters)
+    return [kind(*values) for values in itertools.product(*(FIELDS[name] for name in names))]
+
+
+LINKS = tuple(link for kind in LOSSES for link in members(kind))
+CLASSES = tuple(link for link in LINKS if isinstance(link, losses.ClassesLoss))
+SAMPLED = tuple(link for link in LINKS if isinstance(link, losses.SampledLoss))
 UNCAPPED = math.sqrt(2.0)
 ids = [repr(link) for link in LINKS]
 
 
 def targets_for(link, rng, n):
-    if isinstance(link, losses.Logistic | losses.SmoothedHinge):
-        return rng.choice([-1.0, 1.0], n)
-    if isinstance(link, losses.PoissonCounts):
-        return rng.integers(0, 6, n).astype(float)
-    if isinstance(link, losses.MultiSquared):
-        return rng.normal(size=(n, link.outputs))
-    if link.outputs > 1:
-        return rng.integers(0, link.outputs, n).astype(float)
-    return rng.normal(size=n)
+    """Targets of the first kind that the loss can use."""
+    one = (
+        lambda: rng.normal(size=n),
+        lambda: rng.choice([-1.0, 1.0], n),
+        lambda: rng.integers(0, 6, n).astype(float),
+    )
+    several = (
+        lambda: rng.integers(0, link.outputs, n).astype(float),
+        lambda: rng.normal(size=(n, link.outputs)),
+    )
+    for kind in one if link.outputs == 1 else several:
+        targets = kind()
+        try:
+            usable = link.usable(targets)
+        except np.exceptions.AxisError:  # it wants one column for each output
+            continue
+        if usable.shape == (n,) and usable.all():
+            return targets
+    raise AssertionError(f"{link!r} has targets of a new kind; add them here")
 
 
 def margins_for(link, rng, n, scale):
@@ -214,3 +234,126 @@ def test_refusals():
     ):
         with pytest.raises(InvalidDescription):
             make()
+
+
+def margins_on_a_grid(link):
+    """Margins all over the place: every value of one, or all gaps between two classes of many."""
+    line = np.concatenate([np.linspace(-9.0, 9.0, 3001), [-60.0, 60.0]])
+    if link.outputs == 1:
+        return line
+    two = np.full((len(line), link.outputs), -60.0)
+    two[:, 0], two[:, 1] = line / 2.0, -line / 2.0
+    rng = np.random.default_rng(4)
+    spread = rng.normal(size=(1000, link.outputs)) * np.exp(rng.uniform(-2, 3, (1000, 1)))
+    return np.concatenate([two, spread])
+
+
+def targets_on_a_grid(link, margins):
+    """The least, the largest and a middle target, each at all margins."""
+    n = len(margins)
+    drawn = targets_for(link, np.random.default_rng(6), 200)
+    if drawn.ndim == 2:
+        return [np.zeros((n, link.outputs)), np.tile(drawn[0], (n, 1))]
+    return [np.full(n, y) for y in sorted({drawn.min(), drawn.max(), float(np.median(drawn))})]
+
+
+def jacobians(link, margins, targets, caps, step=1e-5):
+    """The symmetric part of the residuals' derivative at each of the margins."""
+    columns = []
+    for k in range(link.outputs):
+        move = np.zeros_like(as_rows(margins))
+        move[:, k] = step
+        move = move.reshape(margins.shape)
+        after = as_rows(link.residuals(margins + move, targets, caps))
+        before = as_rows(link.residuals(margins - move, targets, caps))
+        columns.append((after - before) / (2.0 * step))
+    found = np.stack(columns, axis=2)
+    return (found + found.transpose(0, 2, 1)) / 2.0
+
+
+def bounds_of(link):
+    """The gradient bounds with which this loss can be had, for rows of length two."""
+    for clip in (None, 0.3, 1.5):
+        try:
+            link.objective(2.0, clip, 0.0)
+        except InvalidDescription:  # it has no bound of its own, or may not be clipped
+            continue
+        yield clip
+
+
+@pytest.mark.parametrize(
+    ("link", "clip"), [(link, clip) for link in LINKS for clip in bounds_of(link)], ids=repr
+)
+def test_constants_against_a_grid_of_hessians(link, clip):
+    """No point of the grid passes the constants, and some point comes close to each of them."""
+    made = link.objective(2.0, clip, 0.0)
+    margins = margins_on_a_grid(link)
+    least, most, longest = math.inf, 0.0, 0.0
+    for length in (2.0, 0.9):
+        caps = np.full(len(margins), 1e9 if clip is None else clip / length)
+        for targets in targets_on_a_grid(link, margins):
+            with np.errstate(over="ignore"):
+                slopes = as_rows(link.residuals(margins.copy(), targets, caps))
+                bends = jacobians(link, margins, targets, caps)
+            ends = np.linalg.eigvalsh(bends) * length**2
+            least, most = min(least, ends.min()), max(most, ends.max())
+            longest = max(longest, np.linalg.norm(slopes, axis=1).max() * length)
+    assert least >= made.strong_convexity - 1e-4
+    assert 0.95 * made.smoothness <= most <= made.smoothness * (1.0 + 1e-4)
+    assert 0.95 * made.gradient_bound <= longest <= made.gradient_bound * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("link", LINKS, ids=ids)
+def test_what_means_nothing_is_no_target(link):
+    several = isinstance(link, losses.MultiSquared)
+    for wrong in (math.nan, math.inf, -math.inf):
+        assert not link.usable(np.full((2, link.outputs) if several else 2, wrong)).any()
+    assert 0.0 < link.error(1.0) <= link.error(100.0) < 1e-6
+
+
+@pytest.mark.parametrize("link", LINKS, ids=ids)
+def test_every_loss_has_a_prior_that_can_be_planned_with(link):
+    prior = link.prior
+    assert isinstance(prior, losses.Prior)
+    assert prior.noise > 0.0 and prior.enough > 0.0 and prior.fading >= 0.0
+    numbers = [r for r in prior.residuals if r is not None]
+    assert numbers == sorted(numbers) and None not in prior.residuals[:-1]
+    for bound in prior.residuals:
+        assert link.objective(1.0, bound, 0.0).gradient_bound > 0.0
+
+
+@pytest.mark.parametrize("link", SAMPLED, ids=repr)
+def test_what_is_said_of_a_loss_that_is_sampled(link):
+    """The height at margin zero, and how fast the trace of the Hessian changes."""
+    drawn = targets_for(link, np.random.default_rng(8), 200)
+    shape = 200 if link.outputs == 1 else (200, link.outputs)
+    height = link.height(float(np.abs(drawn).max()))
+    highest = link.losses(np.zeros(shape), drawn).max()
+    assert 0.999 * height <= highest <= height
+    assert not link.unclipped(1.0).clipped
+    if link.third_derivative is None:
+        return
+    margins = margins_on_a_grid(link)
+    steepest = 0.0
+    for targets in targets_on_a_grid(link, margins):
+        caps = np.full(len(margins), math.inf)
+
+        def trace(at, targets=targets, caps=caps):
+            return np.trace(jacobians(link, at, targets, caps, 1e-4), axis1=1, axis2=2)
+
+        squares = np.zeros(len(margins))
+        for k in range(link.outputs):
+            move = np.zeros_like(as_rows(margins))
+            move[:, k] = 1e-3
+            move = move.reshape(margins.shape)
+            squares += ((trace(margins + move) - trace(margins - move)) / 2e-3) ** 2
+        steepest = max(steepest, math.sqrt(squares.max()))
+    assert 0.6 * link.third_derivative <= steepest <= link.third_derivative * (1.0 + 1e-4) + 1e-6
+
+
+def test_losses_are_found_by_walking_and_their_names_are_bound():
+    exported = {v for name in losses.__all__ if isinstance(v := getattr(losses, name), type)}
+    assert set(LOSSES) <= exported
+    assert {kind.__name__ for kind in LOSSES} >= {"Logistic", "Huber", "SoftmaxClamp", "LogCosh"}
+    for name, function in registry.constants().items():
+        assert name in losses.__all__ and getattr(losses, name) is function

@@ -160,7 +160,7 @@ def plan(
 def _courses(problem: Problem, strength: float, fixed: Choices) -> Iterator[Course]:
     """One course for each gradient bound worth trying."""
     R = problem.feature_norm
-    prior = problem.link.prior
+    prior = _prior_of(problem.link)
     ridge = 0.0 if fixed.ridge is None else fixed.ridge
     bounds = _gradient_bounds(prior, R) if fixed.clip is None else (fixed.clip,)
     for bound in bounds:
@@ -174,6 +174,17 @@ def _courses(problem: Problem, strength: float, fixed: Choices) -> Iterator[Cour
         yield Course(
             objective, M, step_size, steps, (1.0 / reached + reached * reached / 2.0) / best_reach
         )
+
+
+def _prior_of(link: Loss) -> Prior:
+    """Return what the loss says of its scale; a loss that says nothing cannot be planned for."""
+    prior = getattr(link, "prior", None)
+    if not isinstance(prior, Prior):
+        raise InvalidDescription(
+            f"link must be a loss with a prior, such as those of wane.losses, got {link!r:.60}; "
+            "no scale is known for it."
+        )
+    return prior
 
 
 def _gradient_bounds(prior: Prior, feature_norm: float) -> tuple[float | None, ...]:
