@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from wane.losses import (
     SoftmaxClamp,
     SoftmaxEnvelope,
 )
+from wane.tables import ClassTarget, Target
 
 Labels = NDArray[Any]
 
@@ -65,6 +66,12 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
     """
 
     classes: Any = None
+
+    target: ClassVar[type[Target] | None] = ClassTarget
+
+    @classmethod
+    def _declared_by(cls, target: ClassTarget) -> dict[str, Any]:
+        return {"classes": tuple(range(len(target.classes)))}
 
     @abstractmethod
     def _link(self, classes: int) -> Loss:
@@ -122,6 +129,9 @@ class PrivateLogisticRegression(PrivateClassifier):
 
     multiclass: Multiclass = Multiclass.ENVELOPE
 
+    words: ClassVar[str] = "logistic regression"
+    command: ClassVar[str | None] = "logistic"
+
     def _link(self, classes: int) -> Loss:
         if not isinstance(self.multiclass, Multiclass):
             raise InvalidDescription(
@@ -156,6 +166,9 @@ class PrivateLinearSVC(PrivateClassifier):
     """
 
     width: float = 0.5
+
+    words: ClassVar[str] = "a linear support vector machine"
+    command: ClassVar[str | None] = "svm"
 
     def _link(self, classes: int) -> Loss:
         if classes != 2:
