@@ -18,13 +18,13 @@ from benchmarks.peers import OPACUS
 from benchmarks.report import Cell
 from wane.certificates import certify, composition_of
 from wane.learn.plan import Problem, plan
+from wane.losses import Logistic, Loss, Softmax, SoftmaxClamp, SoftmaxEnvelope
 from wane.run import descend, seeded_generator_voids_privacy
 from wane.run.linear import LinearSums
-from wane.run.links import Link, Logistic, Softmax, SoftmaxClamp, SoftmaxEnvelope
 
 ROUNDS, EPOCHS = 3, 3
 """How often all take turns, and how many epochs each takes at a time."""
-SOFTMAXES: dict[str, Link] = {
+SOFTMAXES: dict[str, Loss] = {
     "softmax": Softmax(10),
     "clamped softmax": SoftmaxClamp(10),
     "envelope (default)": SoftmaxEnvelope(10),
@@ -36,7 +36,7 @@ EPOCH_COLUMNS = (
 PLATEAU_COLUMNS = ("steps", "epsilon, last iterate", "epsilon, every iterate", "accuracy")
 
 
-def epoch(data: Data, link: Link, batch: int) -> Callable[[], object]:
+def epoch(data: Data, link: Loss, batch: int) -> Callable[[], object]:
     """A few epochs of cyclic batches by wane's runner, ready to be run."""
     features = data.train_features.astype(np.float32)
     targets = 2.0 * data.train_labels - 1.0 if data.classes == 2 else data.train_labels

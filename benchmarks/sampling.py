@@ -24,8 +24,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.datasets import ADULT
 from benchmarks.timing import fastest, promise_kept
+from wane.losses import Logistic
 from wane.run import descend, seeded_generator_voids_privacy
-from wane.run.links import Logistic
 from wane.sampling import OverdampedRun, linear_posterior
 from wane.tables import Schema, read_table
 

@@ -19,7 +19,7 @@ from benchmarks import sampling
 from benchmarks.report import Cell
 from benchmarks.sampling_peers import Array, Job, blackjax, plain_ula
 from benchmarks.timing import Spread, ratio
-from wane.run.links import Logistic
+from wane.losses import Logistic
 from wane.sampling import (
     Public,
     PublicPaths,

@@ -15,11 +15,10 @@ from sklearn.model_selection import train_test_split
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from wane import Adjacency, NoiseMultiplier, NoisyDescent, calibrate
+from wane import Adjacency, NoiseMultiplier, NoisyDescent, calibrate, losses
 from wane.certificates import composition_of
 from wane.extra.torch import CyclicLoader, LinearHead, NoisySGD, release
 from wane.report.format import round_up_to
-from wane.run import links
 
 EPSILON, DELTA = 2.0, 1e-5
 BATCH, EPOCHS, LEARNING_RATE, RIDGE = 80, 20, 4.0, 0.005
@@ -53,7 +52,7 @@ def main() -> None:
     hidden = public_network(public_x, public_y)
 
     head = LinearHead(
-        HIDDEN, links.SoftmaxEnvelope(10), feature_norm=1.0, gradient_bound=0.5, intercept=0.2
+        HIDDEN, losses.SoftmaxEnvelope(10), feature_norm=1.0, gradient_bound=0.5, intercept=0.2
     )
     # the features of one record depend on that record alone
     loader = CyclicLoader(TensorDataset(hidden(private_x), private_y), BATCH)

@@ -4,13 +4,13 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from wane import losses
 from wane.describe import (
     Adjacency,
     GradientNoise,
     NoiseMultiplier,
     NoisyDescent,
     Objective,
-    losses,
 )
 
 CONVEX = Objective(gradient_bound=1.0, smoothness=0.25, strong_convexity=0.0)

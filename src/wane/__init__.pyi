@@ -8,6 +8,9 @@ from wane import (
     ledger as ledger,
 )
 from wane import (
+    losses as losses,
+)
+from wane import (
     mechanisms as mechanisms,
 )
 from wane import (
@@ -118,9 +121,6 @@ from wane.describe import (
 from wane.describe import (
     WithoutReplacement as WithoutReplacement,
 )
-from wane.describe import (
-    losses as losses,
-)
 from wane.describe.domains import (
     MCP as MCP,
 )
@@ -199,9 +199,6 @@ from wane.describe.domains import (
 from wane.describe.domains import (
     WithRidge as WithRidge,
 )
-from wane.describe.files import (
-    read_run as read_run,
-)
 from wane.errors import (
     InvalidDescription as InvalidDescription,
 )
@@ -234,6 +231,9 @@ from wane.guarantees import (
 )
 from wane.guarantees import (
     WithFailure as WithFailure,
+)
+from wane.losses.files import (
+    read_run as read_run,
 )
 from wane.theorems.log_sobolev.spread import (
     tracked_log_sobolev as tracked_log_sobolev,

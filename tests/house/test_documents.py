@@ -13,6 +13,7 @@ import pytest
 import wane
 from wane.describe.fields import run_from_fields
 from wane.errors import MissingExtra
+from wane.losses.files import spelled_out
 
 ROOT = Path(wane.__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -29,7 +30,7 @@ def test_readme_python(block):
 
 @pytest.mark.parametrize("block", blocks("toml"))
 def test_readme_descriptions(block):
-    assert wane.certify(run_from_fields(tomllib.loads(block))).mu > 0
+    assert wane.certify(run_from_fields(spelled_out(tomllib.loads(block)))).mu > 0
 
 
 def test_readme_commands_exist():

@@ -5,7 +5,7 @@ from vectors import TEN_DIGITS, load
 
 import wane
 from wane.guarantees import GaussianDP
-from wane.run.links import Logistic
+from wane.losses import Logistic
 from wane.sampling import OverdampedRun, Posterior, calibrated, certify_samples
 from wane.sampling.distance.standard import KineticLetters
 from wane.sampling.integrator import exact_step

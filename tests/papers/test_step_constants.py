@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from vectors import TEN_DIGITS, cases
 
-from wane.describe import Objective, losses
+from wane import losses
+from wane.describe import Objective
 from wane.describe.domains import Ridge
 from wane.theorems.lemmas import lipschitz as facts
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from vectors import TEN_DIGITS, load
 
-from wane import certify, mu_by_position
-from wane.describe import Cyclic, IterateNoise, LossForm, NoisyDescent, Objective, losses
+from wane import certify, losses, mu_by_position
+from wane.describe import Cyclic, IterateNoise, LossForm, NoisyDescent, Objective
 from wane.describe.domains import Ridge
 from wane.theorems.lemmas import lipschitz as facts
 

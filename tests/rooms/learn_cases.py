@@ -2,54 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from wane.learn import (
     FROM_DATA,
+    MODELS,
     Multiclass,
-    PrivateElasticNet,
-    PrivateHuberRegressor,
-    PrivateLasso,
-    PrivateLinearRegression,
     PrivateLinearSVC,
     PrivateLogisticRegression,
     PrivateMean,
     PrivateMultiOutputRegression,
     PrivatePoissonRegressor,
-    PrivateQuantileRegressor,
-    PrivateRidge,
 )
+from wane.tables import ClassTarget
 
 COLUMNS = 4
-REGRESSORS = (
-    PrivateLinearRegression,
-    PrivateRidge,
-    PrivateHuberRegressor,
-    PrivateQuantileRegressor,
-    PrivateLasso,
-    PrivateElasticNet,
-)
+NAMES = {
+    PrivateLogisticRegression: "logistic",
+    PrivateLinearSVC: "svc",
+    PrivatePoissonRegressor: "poisson",
+    PrivateMultiOutputRegression: "several",
+}
+"""How tests call some of the models; the others have the names of their classes."""
 
 
 def declared(**changes: Any) -> dict[str, Any]:
     """By name: each estimator with everything public declared, and what its targets look like."""
     changes = {"steps": 60} | changes
-    made = {
-        "logistic": (PrivateLogisticRegression(classes=[0, 1], **changes), "binary"),
-        "svc": (PrivateLinearSVC(classes=[0, 1], **changes), "binary"),
-        "poisson": (PrivatePoissonRegressor(largest_count=5, **changes), "counts"),
-        "several": (PrivateMultiOutputRegression(target_bound=2.0, **changes), "several"),
-    }
+    made = {}
+    for kind in MODELS:
+        facts, targets = _facts(kind)
+        made[NAMES.get(kind, kind.__name__)] = (kind(**facts, **changes), targets)
     for way in Multiclass:
         made[way.value] = (
             PrivateLogisticRegression(classes=[0, 1, 2], multiclass=way, **changes),
             "three",
         )
-    for kind in REGRESSORS:
-        made[kind.__name__] = (kind(target_bound=(-1.0, 3.0), **changes), "real")
     return made
+
+
+def _facts(kind: Any) -> tuple[dict[str, Any], str]:
+    """What must be declared for a model, and the kind of its targets."""
+    if kind.target is ClassTarget:
+        return {"classes": [0, 1]}, "binary"
+    if "largest_count" in {field.name for field in fields(kind)}:
+        return {"largest_count": 5}, "counts"
+    if kind.target is None:
+        return {"target_bound": 2.0}, "several"
+    return {"target_bound": (-1.0, 3.0)}, "real"
 
 
 def targets(kind: str, generator: np.random.Generator, rows: int) -> np.ndarray:
@@ -66,11 +69,14 @@ def targets(kind: str, generator: np.random.Generator, rows: int) -> np.ndarray:
 def for_checks() -> list[Any]:
     """Each estimator as scikit-learn's checks can use it: they know neither classes nor bounds."""
     common = {"epsilon": 400.0, "steps": 200, "seed_voids_privacy": 1, "feature_bounds": FROM_DATA}
-    return [
-        *(PrivateLogisticRegression(classes=FROM_DATA, multiclass=w, **common) for w in Multiclass),
-        PrivateLinearSVC(classes=FROM_DATA, **common),
-        *(kind(target_bound=FROM_DATA, **common) for kind in REGRESSORS),
-        PrivateMultiOutputRegression(target_bound=FROM_DATA, **common),
-        PrivatePoissonRegressor(largest_count=10.0, **common),
-        PrivateMean(**{name: value for name, value in common.items() if name != "steps"}),
+    made: list[Any] = [
+        PrivateLogisticRegression(classes=FROM_DATA, multiclass=way, **common) for way in Multiclass
     ]
+    for kind in MODELS:
+        facts = dict.fromkeys(_facts(kind)[0], FROM_DATA)
+        if "largest_count" in facts:
+            facts["largest_count"] = 10.0
+        if kind is not PrivateLogisticRegression:
+            made.append(kind(**facts, **common))
+    made.append(PrivateMean(**{name: v for name, v in common.items() if name != "steps"}))
+    return made

@@ -5,8 +5,8 @@ import pytest
 
 from wane import Adjacency, GradientNoise, InvalidDescription, NoisyDescent, certify
 from wane.audit.measured import audit_release, replay
+from wane.losses import Logistic, Squared
 from wane.run import LinearSums, descend
-from wane.run.links import Logistic, Squared
 from wane.sampling import (
     OverdampedRun,
     UnderdampedRun,

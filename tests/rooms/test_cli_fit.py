@@ -14,8 +14,9 @@ import pytest
 from wane import report
 from wane.certificates import certificate_schema
 from wane.cli import demo, folder, main
-from wane.cli.models import MODELS
-from wane.tables import Schema
+from wane.cli.fit import models_by_command
+from wane.ledger import Ledger
+from wane.tables import BoundedTarget, Schema
 
 SCHEMA = """
 [target]
@@ -151,7 +152,10 @@ def test_predict(capsys, fitted, tmp_path):
     assert run(capsys, "predict", fitted, path, "--out", out, "--force")[0] == 0
 
 
-@pytest.mark.parametrize("model", sorted(set(MODELS) - {"logistic", "svm"}))
+REGRESSIONS = [w for w, kind in models_by_command().items() if kind.target is BoundedTarget]
+
+
+@pytest.mark.parametrize("model", REGRESSIONS)
 def test_every_regression(capsys, data, schema, tmp_path, model):
     low = 0 if model == "poisson" else -2
     target = f'[target]\nname = "value"\nlow = {low}\nhigh = 2\n'
@@ -167,12 +171,32 @@ def test_every_regression(capsys, data, schema, tmp_path, model):
     assert np.corrcoef(found, truth)[0, 1] > 0.5
 
 
-def test_support_vectors(capsys, data, schema, tmp_path):
+@pytest.mark.parametrize("model", sorted(set(models_by_command()) - set(REGRESSIONS)))
+def test_every_classification(capsys, data, schema, tmp_path, model):
     words = list(fit_words(data, schema, tmp_path / "out"))
-    words[words.index("logistic")] = "svm"
+    words[words.index("logistic")] = model
     assert run(capsys, *words)[::2] == (0, "")
     assert run(capsys, "predict", tmp_path / "out", data, "--out", tmp_path / "p.csv")[0] == 0
     assert (tmp_path / "p.csv").read_text().startswith("label")
+
+
+@pytest.fixture(params=[("models.MODELS", ()), ("loading.ENUMS", {})], ids=lambda p: p[0])
+def forgotten(monkeypatch, request):
+    """The command line offers a model that the loader does not know, or not what it is given."""
+    offered = models_by_command()
+    monkeypatch.setattr("wane.cli.fit.models_by_command", lambda: offered)
+    name, value = request.param
+    monkeypatch.setattr(f"wane.learn.{name}", value)
+
+
+@pytest.mark.usefixtures("forgotten", "no_noise")
+def test_nothing_is_spent_for_a_model_that_cannot_be_loaded(capsys, data, schema, tmp_path):
+    ledger = tmp_path / "ledger.db"
+    more = ("--ledger", ledger, "--dataset", "people", "--new")
+    status, _, err = run(capsys, *fit_words(data, schema, tmp_path / "out", *more))
+    assert status == 2 and "nothing was spent" in err
+    assert Ledger(ledger).account("people").entries == ()
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_large_parquet_table_is_streamed(capsys, schema, tmp_path, monkeypatch):

@@ -6,8 +6,8 @@ import pytest
 
 from wane import Adjacency, certify
 from wane.cli import main
-from wane.describe.files import read_run
 from wane.ledger import Ledger
+from wane.losses.files import read_run
 
 SPEC = """
 records = 20

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from wane.losses import Logistic, Softmax, SoftmaxClamp, SoftmaxEnvelope
 from wane.run import compiled_softmax, compiling
-from wane.run.links import Logistic, Softmax, SoftmaxClamp, SoftmaxEnvelope
 
 SCALES = (1e-3, 1.0, 30.0, 1e4)
 SIZES = (1, compiled_softmax.WIDTH - 1, compiled_softmax.WIDTH, 2 * compiled_softmax.WIDTH + 3)

@@ -4,8 +4,9 @@ import tracemalloc
 
 import pytest
 
-from wane.describe.files import MOST_PARTS, parse, read_run
+from wane.describe.files import MOST_PARTS, parse
 from wane.errors import InvalidDescription
+from wane.losses.files import read_run
 
 TEXT = """records = 10
 steps = 5

@@ -35,7 +35,7 @@ from wane.learn import (
 from wane.learn.curvature import _largest_eigenvalue, _lost, private_curvature
 from wane.learn.plan import Problem, plan
 from wane.ledger import Budget, BudgetExceeded, Ledger
-from wane.run.links import Logistic, SoftmaxEnvelope, Squared
+from wane.losses import Logistic, SoftmaxEnvelope, Squared
 from wane.verify import verify
 
 LINKS = [(Logistic(), 0.2), (Logistic(), None), (SoftmaxEnvelope(4), 0.3), (Squared(), 0.5)]

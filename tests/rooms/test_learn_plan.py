@@ -13,10 +13,7 @@ from wane.describe.domains import Ball
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.learn.plan import MOST_CHEAP_STEPS, MOST_STEPS, Problem, plan
-from wane.learn.plan_priors import prior_of
-from wane.run import descend, seeded_generator_voids_privacy
-from wane.run.linear import LinearSums
-from wane.run.links import (
+from wane.losses import (
     Huber,
     Logistic,
     MultiSquared,
@@ -29,6 +26,8 @@ from wane.run.links import (
     SoftmaxEnvelope,
     Squared,
 )
+from wane.run import descend, seeded_generator_voids_privacy
+from wane.run.linear import LinearSums
 
 LINKS = (
     Logistic(),
@@ -75,7 +74,7 @@ def test_every_plan_is_private_and_spends_its_budget(link, adjacency, records):
 def test_the_noise_is_what_the_model_says():
     run = planned(problem(records=426))
     assert isinstance(run.batches, FullBatch)
-    prior = prior_of(Logistic())
+    prior = Logistic().prior
     assert margin_noise(run) == pytest.approx(prior.noise, rel=0.02)
     large = planned(problem(records=30_000, features=200))
     assert isinstance(large.batches, ShuffledOnce) and large.cool_down

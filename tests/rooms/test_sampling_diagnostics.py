@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from wane.errors import InvalidDescription
+from wane.losses import Logistic
 from wane.run import seeded_generator_voids_privacy
-from wane.run.links import Logistic
 from wane.sampling import (
     DiagnosticsAreReleases,
     GaussianPotential,

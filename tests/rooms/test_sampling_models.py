@@ -7,7 +7,7 @@ import pytest
 
 from wane.describe import Adjacency, LossForm, Objective
 from wane.errors import InvalidDescription
-from wane.run.links import Huber, Logistic, Softmax, SoftmaxEnvelope, Squared
+from wane.losses import Huber, Logistic, Softmax, SoftmaxEnvelope, Squared
 from wane.sampling import (
     LogCosh,
     Losses,

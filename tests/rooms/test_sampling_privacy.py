@@ -14,7 +14,7 @@ from wane.certificates import JointCertificate
 from wane.describe import Adjacency, Objective
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP
-from wane.run.links import Logistic
+from wane.losses import Logistic
 from wane.sampling import (
     Losses,
     OverdampedRun,

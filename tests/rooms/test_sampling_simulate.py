@@ -8,8 +8,8 @@ import pytest
 from wane.audit import langevin_law as law
 from wane.describe.domains import Ball, Box, Simplex
 from wane.errors import InvalidDescription
+from wane.losses import Logistic
 from wane.run import descend, seeded_generator_voids_privacy, to_grid
-from wane.run.links import Logistic
 from wane.sampling import (
     GaussianPotential,
     GradientPotential,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from flint import arb, fmpq
 
-from wane.run.links import Softmax
+from wane.losses import Softmax
 from wane.sampling.models import linear_losses
 
 TOUCHING = (fmpq(1, 100), fmpq(1, 10))

@@ -7,6 +7,7 @@ from starlette.testclient import TestClient
 
 from wane.describe.fields import run_from_fields
 from wane.errors import InvalidDescription
+from wane.losses.files import spelled_out
 from wane.web import serve
 from wane.web.app import ASSETS, MOST_BYTES, application
 from wane.web.presets import PRESETS
@@ -38,7 +39,7 @@ def test_the_page_needs_nothing_from_elsewhere(client):
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset["name"])
 def test_every_preset_is_a_description_with_a_certificate(client, preset):
-    run_from_fields(preset["run"])
+    run_from_fields(spelled_out(preset["run"]))
     reply = client.post("/api/certify", json={"run": preset["run"], "delta": 1e-5})
     assert reply.status_code == 200, reply.text
     assert reply.json()["certificate"]["epsilon"] > 0
@@ -48,9 +49,9 @@ def test_the_answer_is_the_certificate(client):
     from wane import certify
 
     made = client.post("/api/certify", json=question()).json()
-    assert made["certificate"]["epsilon"] == certify(run_from_fields(question()["run"])).epsilon(
-        1e-5
-    )
+    assert made["certificate"]["epsilon"] == certify(
+        run_from_fields(spelled_out(question()["run"]))
+    ).epsilon(1e-5)
     again = client.post("/api/certify", json={"run": made["description"], "delta": 1e-5}).json()
     assert again == made
 

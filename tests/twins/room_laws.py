@@ -29,6 +29,7 @@ from wane.guarantees import (
 )
 from wane.learn.curvature import private_curvature
 from wane.learn.exact import exact_guarantee
+from wane.losses import Logistic
 from wane.mechanisms import (
     AmplifiedGuarantee,
     DiffusionMechanism,
@@ -41,7 +42,6 @@ from wane.mechanisms import (
 )
 from wane.mechanisms.amplification import bounded_gaussian
 from wane.run.discrete_gaussian import DiscreteGaussian
-from wane.run.scalar_links import Logistic
 from wane.sampling.chain import Overdamped, PointStart, Target, Underdamped
 from wane.sampling.closeness import closeness
 from wane.sampling.distance import Direction, Question, certify_closeness, certify_distance

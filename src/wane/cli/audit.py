@@ -10,7 +10,7 @@ from wane.certificates import Certificate, bracket_fields, certify
 from wane.cli.commands import proper
 from wane.cli.folder import check_new
 from wane.cli.options import Result, Verb, add_delta, whole
-from wane.describe.files import read_run
+from wane.losses.files import read_run
 from wane.report.text import shown_down
 
 

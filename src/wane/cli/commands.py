@@ -24,8 +24,9 @@ from wane.cli.folder import check_new, new_file, write_text
 from wane.cli.options import Result
 from wane.describe import NoisyDescent
 from wane.describe.fields import run_from_fields
-from wane.describe.files import parse, read_run, read_stated
+from wane.describe.files import parse
 from wane.errors import InvalidDescription
+from wane.losses.files import read_run, read_stated, spelled_out
 
 
 def certify_spec(options: Namespace) -> Result:
@@ -159,7 +160,7 @@ def bundled(name: str) -> NoisyDescent:
     from importlib.resources import files
 
     raw = (files("wane.cli.specs") / f"{name}.toml").read_bytes()
-    return run_from_fields(parse(raw, name))
+    return run_from_fields(spelled_out(parse(raw, name)))
 
 
 def proper(delta: float) -> float:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from wane import learn
 from wane.cli.folder import new_file, new_folder, write_text
-from wane.cli.models import MODELS
 from wane.cli.options import (
     Result,
     Verb,
@@ -44,6 +43,21 @@ from wane.tables import (
 )
 
 
+def models_by_command() -> dict[str, Any]:
+    """Return the models that the command line offers, by the word that names each."""
+    return {kind.command: kind for kind in learn.MODELS if kind.command is not None}
+
+
+class _Models:
+    """The words for models, looked up when one is given, since models need scikit-learn."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(models_by_command()))
+
+    def __contains__(self, word: object) -> bool:
+        return word in models_by_command()
+
+
 def register(verb: Verb) -> None:
     """Add the three commands."""
     _register_fit(verb)
@@ -68,7 +82,9 @@ def _register_fit(verb: Verb) -> None:
     fitting = verb("fit", fit, "fit a private linear model to a table", spec=False)
     fitting.add_argument("data", metavar="DATA", help="table, a CSV or Parquet file")
     fitting.add_argument("--schema", required=True, metavar="FILE", help="its public schema")
-    fitting.add_argument("--model", required=True, choices=sorted(MODELS))
+    fitting.add_argument(
+        "--model", required=True, choices=_Models(), metavar="MODEL", help="%(choices)s"
+    )
     fitting.add_argument("--epsilon", type=number, required=True)
     fitting.add_argument("--delta", type=number, required=True)
     adjacencies = [Adjacency.ZERO_OUT.value, Adjacency.REPLACE_ONE.value]
@@ -130,8 +146,10 @@ def fit(options: Namespace) -> Result:
 
 def _fit(options: Namespace) -> Result:
     described = Schema.from_file(options.schema)
-    kind = MODELS[options.model]
     model = _estimator(options, described)
+    from wane.learn.loading import require_loadable  # needs scikit-learn
+
+    require_loadable(model)
     with new_folder(options.out, force=options.force) as folder:
         _fit_to(model, options.data, described, options.stream_above)
         context = (
@@ -141,7 +159,7 @@ def _fit(options: Namespace) -> Result:
             ("SHA-256 of the schema", described.hash),
         )
         earlier = earlier_releases(model.account, options.delta)
-        release = Release(model, kind.words, options.delta, context, earlier=earlier)
+        release = Release(model, model.words, options.delta, context, earlier=earlier)
         write_json(folder / "schema.json", described.to_fields())
         document = release.write(folder)
     confirm(model.account)  # only now is it out
@@ -210,10 +228,10 @@ def _rows_per_person(options: Namespace, described: Schema) -> int:
 
 
 def _estimator(options: Namespace, described: Schema) -> Any:
-    kind = MODELS[options.model]
+    kind = models_by_command()[options.model]
     check.real("epsilon", options.epsilon, above=0.0)
     check.real("delta", options.delta, above=0.0, most=0.5)
-    return getattr(learn, kind.estimator)(
+    return kind(
         epsilon=options.epsilon,
         delta=options.delta,
         adjacency=Adjacency(options.adjacency),

@@ -14,6 +14,7 @@ from wane.describe.facts import stated_from_fields, without_facts
 from wane.describe.fields import run_from_fields
 from wane.describe.files import read_table
 from wane.errors import InvalidDescription
+from wane.losses.files import spelled_out
 from wane.report.statement import privacy_statement, registry_entry
 
 Result = tuple[dict[str, Any], str]
@@ -42,7 +43,7 @@ def statement(options: Namespace) -> Result:
     if isinstance(found, dict) and "format" in found:
         _check(found)
     else:
-        stated = stated_from_fields(found)
+        stated = stated_from_fields(spelled_out(found))
         made = certify(stated.run, facts=stated.facts)
         found = certificate_document(made, delta=proper(options.delta))
     if options.json:

@@ -1,6 +1,5 @@
 """What an algorithm is, as frozen data; no privacy mathematics here."""
 
-from wane.describe import losses
 from wane.describe.batches import Cyclic, FullBatch, Poisson, ShuffledOnce, WithoutReplacement
 from wane.describe.descent import NoisyDescent
 from wane.describe.facts import Fact, FactKind
@@ -30,5 +29,4 @@ __all__ = [
     "ShuffledOnce",
     "Temperature",
     "WithoutReplacement",
-    "losses",
 ]

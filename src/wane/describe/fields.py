@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from enum import Enum
-from inspect import Parameter, signature
 from typing import Any
 
-from wane.describe import check, domains, losses
+from wane.describe import check, domains
 from wane.describe.batches import BATCHES, Batches, FullBatch
 from wane.describe.descent import NoisyDescent
 from wane.describe.domains import Diameter, Domain, Unbounded
@@ -21,13 +20,6 @@ from wane.errors import InvalidDescription
 KIND = "noisy-descent"
 MOST_PHASES_WRITTEN = 100_000
 
-LOSSES: dict[str, Callable[..., Objective]] = {
-    "logistic": losses.logistic,
-    "softmax": losses.softmax,
-    "least_squares": losses.least_squares,
-    "poisson": losses.poisson,
-}
-"""Losses that a description may name in place of the constants of its objective."""
 FACTS_OF_ONE_RUN = ("log_sobolev",)
 """Keys that stand beside a run, at the top level of a file; see `wane.describe.facts`.
 
@@ -61,7 +53,7 @@ def run_from_fields(given: object) -> NoisyDescent:
                 "which `certify` and `explain` use and no other command may carry to other runs; "
                 "leave it out."
             )
-    _refuse_unknown("description", table, readers)
+    refuse_unknown("description", table, readers)
     for name in ("objective", "records"):
         if name not in table:
             raise InvalidDescription(f"{name} must be given, got nothing.")
@@ -80,7 +72,7 @@ def run_to_fields(run: NoisyDescent) -> dict[str, Any]:
     made["batches"] = {"kind": run.batches.kind}
     if not isinstance(run.batches, FullBatch):
         made["batches"]["size"] = run.batches.size
-    made["objective"] = _objective_out(run.objective)
+    made["objective"] = objective_to_fields(run.objective)
     if not isinstance(run.domain, Unbounded):
         made["domain"] = _domain_out(run.domain)
     if run.schedule is not None:
@@ -98,7 +90,8 @@ def _table(name: str, value: object) -> dict[str, Any]:
     return {str(key): entry for key, entry in value.items()}
 
 
-def _refuse_unknown(name: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+def refuse_unknown(name: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Refuse a table that has a key which is not known."""
     for key in table:
         if key not in known:
             raise InvalidDescription(
@@ -116,8 +109,11 @@ def _objective(value: Any) -> Objective:
                 "checking it for the law before the prox (docs/proofs/log-sobolev.md)."
             )
     if "loss" in table:
-        return _named_loss(table)
-    _refuse_unknown("objective", table, {f.name: f for f in fields(Objective)})
+        raise InvalidDescription(
+            f"objective.loss must be absent here, got {table['loss']!r:.60}; write the constants "
+            "of the loss, or read a file that names it with wane.read_run."
+        )
+    refuse_unknown("objective", table, {f.name: f for f in fields(Objective)})
     if "form" in table:
         table["form"] = check.member("objective.form", table["form"], LossForm)
     if isinstance(table.get("dissipativity"), list):
@@ -125,21 +121,8 @@ def _objective(value: Any) -> Objective:
     return Objective(**table)
 
 
-def _named_loss(table: dict[str, Any]) -> Objective:
-    name = table.pop("loss")
-    make = LOSSES.get(name) if isinstance(name, str) else None
-    if make is None:
-        names = ", ".join(f'"{known}"' for known in LOSSES)
-        raise InvalidDescription(f"objective.loss must be one of {names}, got {name!r:.60}.")
-    wanted = signature(make).parameters
-    _refuse_unknown("objective", table, wanted)
-    for key, parameter in wanted.items():
-        if parameter.default is Parameter.empty and key not in table:
-            raise InvalidDescription(f"objective.{key} must be given for the loss {name!r}.")
-    return make(**table)
-
-
-def _objective_out(objective: Objective) -> dict[str, Any]:
+def objective_to_fields(objective: Objective) -> dict[str, Any]:
+    """Return the constants that are declared, as a description holds them."""
     made: dict[str, Any] = {}
     for field in fields(Objective):
         value = getattr(objective, field.name)
@@ -154,7 +137,7 @@ def _objective_out(objective: Objective) -> dict[str, Any]:
 def _noise(value: Any) -> Noise:
     table = _table("noise", value)
     known = {kind.key: kind for kind in NOISES}
-    _refuse_unknown("noise", table, known)
+    refuse_unknown("noise", table, known)
     if len(table) != 1:
         got = ", ".join(table) or "none"
         raise InvalidDescription(
@@ -177,7 +160,7 @@ def _batches(value: Any) -> Batches:
         names = ", ".join(f'"{name}"' for name in kinds)
         raise InvalidDescription(f"batches.kind must be one of {names}.")
     wanted = {f.name: f for f in fields(kind)}
-    _refuse_unknown("batches", table, wanted)
+    refuse_unknown("batches", table, wanted)
     for name in wanted:
         if name not in table:
             raise InvalidDescription(f"batches.{name} must be given for {kind.kind} batches.")
@@ -187,7 +170,7 @@ def _batches(value: Any) -> Batches:
 def _domain(value: Any) -> Domain:
     table = _table("domain", value)
     if "kind" not in table:
-        _refuse_unknown("domain", table, {"diameter": None, "kind": None})
+        refuse_unknown("domain", table, {"diameter": None, "kind": None})
         if "diameter" not in table:
             raise InvalidDescription("domain must have a kind or a diameter, got neither.")
         return Diameter(table["diameter"])
@@ -224,7 +207,7 @@ def _schedule(value: Any) -> Schedule:
 def _phase(value: Any) -> Phase:
     table = _table("schedule", value)
     wanted = {f.name: f for f in fields(Phase)}
-    _refuse_unknown("schedule", table, wanted)
+    refuse_unknown("schedule", table, wanted)
     for name in ("repeat", "step_size", "noise"):
         if name not in table:
             raise InvalidDescription(f"{name} must be given in every phase of the schedule.")

@@ -1,4 +1,7 @@
-"""Descriptions in TOML or JSON files; whatever the file holds, the answer is one line."""
+"""Tables in TOML or JSON files; whatever the file holds, the complaint is one line.
+
+`wane.losses.files` makes descriptions of them.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from wane.describe.descent import NoisyDescent
-from wane.describe.facts import StatedRun, stated_from_fields
-from wane.describe.fields import run_from_fields
 from wane.describe.json_text import read_json
 from wane.errors import InvalidDescription
 
@@ -19,16 +19,6 @@ MOST_PARTS = 32
 
 _PART = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
 _LONG_KEY = re.compile(rf"(?:{_PART}[ \t]*\.[ \t]*){{{MOST_PARTS}}}{_PART}")
-
-
-def read_run(path: str | Path) -> NoisyDescent:
-    """Return the run described in a TOML or JSON file."""
-    return run_from_fields(read_table(path))
-
-
-def read_stated(path: str | Path) -> StatedRun:
-    """Return the run described in a TOML or JSON file, and the facts that stand beside it."""
-    return stated_from_fields(read_table(path))
 
 
 def read_table(path: str | Path, *, most_bytes: int = MOST_BYTES) -> Any:

@@ -25,6 +25,9 @@ from wane.learn.loading import (
 from wane.learn.mean import (
     PrivateMean as PrivateMean,
 )
+from wane.learn.models import (
+    MODELS as MODELS,
+)
 from wane.learn.public_scaler import (
     PublicScaler as PublicScaler,
 )
@@ -86,6 +89,7 @@ __all__ = [
     "EXPECTED_FAILED_CHECKS",
     "FROM_DATA",
     "FeatureScaler",
+    "MODELS",
     "Multiclass",
     "PrivateCurvature",
     "PrivateElasticNet",

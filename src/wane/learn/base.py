@@ -46,10 +46,11 @@ from wane.learn.tuning import PublicData, refuse_private, require_public, tuned
 from wane.learn.validated import validated
 from wane.learn.void import VoidCertificate, joined, parts_of
 from wane.learn.warned import warn
+from wane.losses import Loss
 from wane.run import Checkpoint, descend
 from wane.run.linear import LinearSums
-from wane.run.links import Link
 from wane.run.parts import PartedSums
+from wane.tables import ClassTarget, Target
 
 Array = NDArray[np.float64]
 CHOICES = ("step_size", "steps", "batches", "clip", "ridge", "cool_down")
@@ -70,7 +71,7 @@ class Task:
     """
 
     targets: NDArray[Any]
-    link: Link
+    link: Loss
     centre: tuple[float, ...] = (0.0,)
     unit: tuple[float, ...] = (1.0,)
     classes: NDArray[Any] | None = None
@@ -159,7 +160,29 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
     progress: bool = False
     seed_voids_privacy: int | None = None
 
+    words: ClassVar[str]
+    """What a model card calls the model; every model has its own."""
+    command: ClassVar[str | None] = None
+    """The word by which `wane fit --model` offers it, if it does."""
+    target: ClassVar[type[Target] | None] = None
+    """The kind of target that a schema must declare for it."""
+
     _validation: ClassVar[dict[str, Any]] = {}
+
+    @classmethod
+    def arguments_for(cls, target: Target) -> dict[str, Any]:
+        """Return what a schema's target declares as arguments of this model, or refuse it."""
+        if cls.target is None or not isinstance(target, cls.target):
+            wanted = "classes" if cls.target is ClassTarget else "bounds low and high"
+            raise InvalidDescription(
+                f"target {target.name!r:.60} must have {wanted} for {cls.words}, got the other; "
+                "change the schema or --model."
+            )
+        return cls._declared_by(target)
+
+    @classmethod
+    def _declared_by(cls, target: Any) -> dict[str, Any]:
+        raise NotImplementedError
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit privately.  Whatever is refused is refused before any noise is drawn.

@@ -12,8 +12,8 @@ from wane.describe import Objective
 from wane.errors import InvalidDescription
 from wane.learn.coordinates import Coordinates
 from wane.learn.scaling import FeatureScaler
+from wane.losses import Loss
 from wane.run.linear import LinearSums
-from wane.run.links import Link
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Bounding:
     """
 
     scaler: FeatureScaler
-    link: Link
+    link: Loss
     feature_norm: float
     gradient_bound: float | None
     intercept: float

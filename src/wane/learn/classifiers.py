@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,16 @@ from wane.errors import InvalidDescription
 from wane.learn.base import Array, PrivateLinearModel, Task
 from wane.learn.declared import Voids
 from wane.learn.refusals import FromData, read_from_data
-from wane.run.links import (
-    Link,
+from wane.losses import (
     Logistic,
+    Loss,
     OneVsRest,
     SmoothedHinge,
     Softmax,
     SoftmaxClamp,
     SoftmaxEnvelope,
 )
+from wane.tables import ClassTarget, Target
 
 Labels = NDArray[Any]
 
@@ -46,7 +47,7 @@ class Multiclass(Enum):
     ONE_VS_REST = "one-vs-rest"
 
 
-_LINKS: dict[Multiclass, Callable[[int], Link]] = {
+_LINKS: dict[Multiclass, Callable[[int], Loss]] = {
     Multiclass.ENVELOPE: SoftmaxEnvelope,
     Multiclass.CLAMPED: SoftmaxClamp,
     Multiclass.BOUNDED: Softmax,
@@ -66,8 +67,14 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
 
     classes: Any = None
 
+    target: ClassVar[type[Target] | None] = ClassTarget
+
+    @classmethod
+    def _declared_by(cls, target: ClassTarget) -> dict[str, Any]:
+        return {"classes": tuple(range(len(target.classes)))}
+
     @abstractmethod
-    def _link(self, classes: int) -> Link:
+    def _link(self, classes: int) -> Loss:
         """Return the loss for this many classes."""
 
     def _task(self, y: NDArray[Any]) -> Task:
@@ -122,7 +129,10 @@ class PrivateLogisticRegression(PrivateClassifier):
 
     multiclass: Multiclass = Multiclass.ENVELOPE
 
-    def _link(self, classes: int) -> Link:
+    words: ClassVar[str] = "logistic regression"
+    command: ClassVar[str | None] = "logistic"
+
+    def _link(self, classes: int) -> Loss:
         if not isinstance(self.multiclass, Multiclass):
             raise InvalidDescription(
                 f"multiclass must be a Multiclass, got {self.multiclass!r:.60}; "
@@ -157,7 +167,10 @@ class PrivateLinearSVC(PrivateClassifier):
 
     width: float = 0.5
 
-    def _link(self, classes: int) -> Link:
+    words: ClassVar[str] = "a linear support vector machine"
+    command: ClassVar[str | None] = "svm"
+
+    def _link(self, classes: int) -> Loss:
         if classes != 2:
             raise InvalidDescription(
                 "Only binary classification is supported: classes must hold two labels, got "

@@ -19,8 +19,8 @@ from wane.certificates import SideRelease
 from wane.describe import Adjacency, Fact, FactKind, FullBatch, NoisyDescent, check
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP, WithFailure
+from wane.losses import Loss
 from wane.run.grid import FINER
-from wane.run.links import Link
 
 LEVELS = 256
 """Row norms are rounded up to so many levels before a link is asked how much such a row bends."""
@@ -129,7 +129,7 @@ class CurvatureBound:
 
 def private_curvature(
     features: NDArray[Any],
-    link: Link,
+    link: Loss,
     *,
     feature_norm: float,
     gradient_bound: float | None,
@@ -189,7 +189,7 @@ def _up_to_grid(value: float, std: float) -> float:
 
 
 def _largest_eigenvalue(
-    features: NDArray[Any], link: Link, R: float, bound: float | None, intercept: float
+    features: NDArray[Any], link: Loss, R: float, bound: float | None, intercept: float
 ) -> float:
     """Of the average over records of (curvature of its loss) (its direction)(its direction)^T."""
     levels = R * np.arange(1, LEVELS + 1) / LEVELS
@@ -210,7 +210,7 @@ def _largest_eigenvalue(
     return max(float(np.linalg.eigvalsh(total / len(features))[-1]), 0.0)
 
 
-def _most(link: Link, norms: NDArray[np.float64], bound: float | None) -> NDArray[np.float64]:
+def _most(link: Loss, norms: NDArray[np.float64], bound: float | None) -> NDArray[np.float64]:
     """Curvature of one record's loss for rows up to these norms, which must increase."""
     found = []
     for norm in norms.tolist():

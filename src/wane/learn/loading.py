@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from enum import Enum
 from io import BytesIO
@@ -22,12 +23,12 @@ from wane.describe.fields import run_from_fields
 from wane.describe.files import read_table
 from wane.describe.json_text import read_json
 from wane.errors import InvalidDescription
-from wane.learn import classifiers, regressors
+from wane.learn import models
 from wane.learn.base import PrivateLinearModel
 from wane.learn.classifiers import Multiclass
 from wane.learn.refusals import FromData
 from wane.learn.releases import certificate_from_fields
-from wane.learn.saving import FORMAT, VERSION
+from wane.learn.saving import FORMAT, VERSION, parameters_out
 from wane.learn.scaling import FeatureScaler
 from wane.learn.void import parts_of
 
@@ -36,21 +37,6 @@ DOCUMENT = "certificate.json"
 MOST_BYTES = 2**30
 """Of a file, unpacked."""
 
-ESTIMATORS: dict[str, type[PrivateLinearModel]] = {
-    kind.__name__: kind
-    for kind in (
-        classifiers.PrivateLogisticRegression,
-        classifiers.PrivateLinearSVC,
-        regressors.PrivateLinearRegression,
-        regressors.PrivateRidge,
-        regressors.PrivateHuberRegressor,
-        regressors.PrivateQuantileRegressor,
-        regressors.PrivateLasso,
-        regressors.PrivateElasticNet,
-        regressors.PrivateMultiOutputRegression,
-        regressors.PrivatePoissonRegressor,
-    )
-}
 ENUMS: dict[str, type[Enum]] = {kind.__name__: kind for kind in (Adjacency, Multiclass, FromData)}
 
 
@@ -71,6 +57,22 @@ def load_model(path: str | Path) -> Any:
         raise _Damaged(place, str(error)) from None
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise _Damaged(place, f"{type(error).__name__} at {error!s:.60}") from None
+
+
+def require_loadable(model: PrivateLinearModel) -> None:
+    """Refuse a model whose file could never be read; to be asked before its noise is drawn."""
+    kept = json.loads(json.dumps(parameters_out(model)))
+    try:
+        again = _unfitted(type(model).__name__, kept)
+        same = type(again) is type(model) and json.loads(json.dumps(parameters_out(again))) == kept
+    except (KeyError, TypeError, ValueError):  # InvalidDescription is a ValueError
+        same = False
+    if not same:
+        raise InvalidDescription(
+            f"model must be one that a file can be read back as, got {type(model).__name__}; "
+            "nothing was spent: list it in wane.learn.MODELS, and its parameters' types in "
+            "wane.learn.loading."
+        )
 
 
 class _Damaged(InvalidDescription):
@@ -133,11 +135,7 @@ def _content(raw: bytes, place: Path) -> tuple[dict[str, Any], Array, Array]:
 
 
 def _model(about: dict[str, Any], coef: Array, intercept: Array) -> Any:
-    kind = ESTIMATORS.get(about["estimator"])
-    if kind is None:
-        raise InvalidDescription(f"it holds an unknown estimator, {about['estimator']!r:.60}.")
-    given = {name: _parameter_in(value) for name, value in about["parameters"].items()}
-    model: Any = kind(**given)
+    model = _unfitted(about["estimator"], about["parameters"])
     model.n_features_in_ = check.whole("columns", about["columns"], least=1)
     model.scaler_ = _scaler(about["scaler"], about["columns"])
     if "classes" in about:
@@ -150,6 +148,14 @@ def _model(about: dict[str, Any], coef: Array, intercept: Array) -> Any:
     model.n_iter_ = model.run_.total_steps
     model.certificate_ = _certificate(about, model)
     return model
+
+
+def _unfitted(name: str, parameters: dict[str, Any]) -> Any:
+    """Return the model of this name, before it was fitted."""
+    kind = next((kind for kind in models.MODELS if kind.__name__ == name), None)
+    if kind is None:
+        raise InvalidDescription(f"it holds an unknown estimator, {name!r:.60}.")
+    return kind(**{key: _parameter_in(value) for key, value in parameters.items()})
 
 
 def _scaler(given: dict[str, Any], columns: int) -> FeatureScaler:

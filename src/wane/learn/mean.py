@@ -19,9 +19,9 @@ from wane.learn.releases import Certified, entered
 from wane.learn.scaling import FeatureScaler
 from wane.learn.validated import validated
 from wane.learn.void import joined
+from wane.losses import Loss, MultiSquared, Squared
 from wane.run import descend
 from wane.run.linear import LinearSums
-from wane.run.links import Link, MultiSquared, Squared
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class PrivateMean(Certified, BaseEstimator):  # type: ignore[misc]
             delta=self.delta,
             adjacency=self.adjacency,
         )
-        link: Link = Squared() if columns == 1 else MultiSquared(columns)
+        link: Loss = Squared() if columns == 1 else MultiSquared(columns)
         run = NoisyDescent(
             objective=link.objective(1.0, scaler.feature_norm, 0.0),
             records=rows,

@@ -17,7 +17,7 @@ the noise passes the scale on which the loss bends.  The excess risk is modelled
     (1/rho_c) (rho_c/rho + (rho/rho_c)^2 / 2),    rho_c = nu_c n mu,
 
 the first term for what the descent has not reached, the second for noise.  It is least at
-rho = rho_c.  The tolerance nu_c is the public prior on the scale, see `wane.learn.plan_priors`.
+rho = rho_c.  The tolerance nu_c is the public prior on the scale, see `wane.losses.priors`.
 
 Steps have the largest size at which every step is nonexpansive, 2/(M + 2 ridge), so that the
 certificate of the last iterate holds and no step overshoots.  A larger gradient bound C bends more
@@ -49,8 +49,7 @@ from wane.describe.domains import Domain
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.learn.curvature import CurvatureBound
-from wane.learn.plan_priors import prior_of
-from wane.run.links import Link
+from wane.losses import Loss, Prior
 
 MOST_STEPS = 20_000
 """Less than a minute for 60,000 images."""
@@ -63,6 +62,8 @@ EPOCHS = 50
 """One epoch of noise alone after so many of descent raises the noise by one per cent."""
 LITTLE_WORK = 10**9
 """So many products of a feature and a weight take about a second: then every step uses all rows."""
+LEAST_SHARE = 0.4
+"""However much data there are, noise is not made smaller than this share of what a loss bears."""
 BELOW = 1.0 - 2.0**-40
 """Keeps the largest nonexpansive step below its limit after rounding."""
 
@@ -78,7 +79,7 @@ class Problem:
         feature_norm: bound on the norm of one row, intercept included.
     """
 
-    link: Link
+    link: Loss
     records: int
     features: int
     feature_norm: float
@@ -159,20 +160,43 @@ def plan(
 def _courses(problem: Problem, strength: float, fixed: Choices) -> Iterator[Course]:
     """One course for each gradient bound worth trying."""
     R = problem.feature_norm
-    prior = prior_of(problem.link)
+    prior = _prior_of(problem.link)
     ridge = 0.0 if fixed.ridge is None else fixed.ridge
-    bounds = prior.bounds(R) if fixed.clip is None else (fixed.clip,)
+    bounds = _gradient_bounds(prior, R) if fixed.clip is None else (fixed.clip,)
     for bound in bounds:
         objective = problem.link.objective(R, bound, ridge)
         M = _bends(objective, fixed.curvature)
         assert objective.gradient_bound is not None
-        best_reach = prior.tolerance(objective.gradient_bound / R, strength) * strength
+        best_reach = tolerated_noise(prior, objective.gradient_bound / R, strength) * strength
         time = best_reach / (R * objective.gradient_bound)
         step_size, steps = _steps(M, ridge, time, _most_steps(problem), fixed)
         reached = step_size * steps / time
         yield Course(
             objective, M, step_size, steps, (1.0 / reached + reached * reached / 2.0) / best_reach
         )
+
+
+def _prior_of(link: Loss) -> Prior:
+    """Return what the loss says of its scale; a loss that says nothing cannot be planned for."""
+    prior = getattr(link, "prior", None)
+    if not isinstance(prior, Prior):
+        raise InvalidDescription(
+            f"link must be a loss with a prior, such as those of wane.losses, got {link!r:.60}; "
+            "no scale is known for it."
+        )
+    return prior
+
+
+def _gradient_bounds(prior: Prior, feature_norm: float) -> tuple[float | None, ...]:
+    """Return the gradient bounds to try; None is the loss's own."""
+    return tuple(None if r is None else r * feature_norm for r in prior.residuals)
+
+
+def tolerated_noise(prior: Prior, residual: float, strength: float) -> float:
+    """Return the noise that a margin should have; strength is records times mu."""
+    first = residual if prior.residuals[0] is None else prior.residuals[0]
+    rest = min(1.0, max(LEAST_SHARE, math.cbrt(prior.enough / strength)))
+    return prior.noise * math.pow(first / residual, prior.fading) * rest
 
 
 def _most_steps(problem: Problem) -> int:

@@ -18,7 +18,8 @@ from wane.learn.coordinates import Coordinates
 from wane.learn.declared import Voids, range_of
 from wane.learn.refusals import FromData, read_from_data
 from wane.learn.scaling import TargetScaler
-from wane.run.links import Huber, Link, MultiSquared, PoissonCounts, Quantile, Squared
+from wane.losses import Huber, Loss, MultiSquared, PoissonCounts, Quantile, Squared
+from wane.tables import BoundedTarget, Target
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -34,10 +35,15 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
 
     target_bound: Any = None
 
+    target: ClassVar[type[Target] | None] = BoundedTarget
     _validation: ClassVar[dict[str, Any]] = {"y_numeric": True}
 
+    @classmethod
+    def _declared_by(cls, target: BoundedTarget) -> dict[str, Any]:
+        return {"target_bound": (target.low, target.high)}
+
     @abstractmethod
-    def _link(self, outputs: int) -> Link:
+    def _link(self, outputs: int) -> Loss:
         """Return the loss on targets of size at most one."""
 
     def _task(self, y: NDArray[Any]) -> Task:
@@ -77,7 +83,10 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
 class PrivateLinearRegression(PrivateRegressor):
     """Least squares with clipped residuals, which is a convex loss again."""
 
-    def _link(self, outputs: int) -> Link:
+    words: ClassVar[str] = "linear regression"
+    command: ClassVar[str | None] = "linear"
+
+    def _link(self, outputs: int) -> Loss:
         return Squared()
 
 
@@ -86,6 +95,9 @@ class PrivateRidge(PrivateLinearRegression):
     """Least squares plus a stated ridge: `ridge/2 |x|^2`, intercept included."""
 
     ridge: float | None = 1e-4
+
+    words: ClassVar[str] = "ridge regression"
+    command: ClassVar[str | None] = "ridge"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -98,7 +110,10 @@ class PrivateHuberRegressor(PrivateRegressor):
 
     width: float = 0.25
 
-    def _link(self, outputs: int) -> Link:
+    words: ClassVar[str] = "Huber regression"
+    command: ClassVar[str | None] = "huber"
+
+    def _link(self, outputs: int) -> Loss:
         return Huber(self.width)
 
 
@@ -114,7 +129,10 @@ class PrivateQuantileRegressor(PrivateRegressor):
     quantile: float = 0.5
     width: float = 0.1
 
-    def _link(self, outputs: int) -> Link:
+    words: ClassVar[str] = "median regression"
+    command: ClassVar[str | None] = "quantile"
+
+    def _link(self, outputs: int) -> Loss:
         return Quantile(self.quantile, self.width)
 
 
@@ -130,7 +148,10 @@ class PrivateLasso(PrivateRegressor):
 
     l1_weight: float = 0.001
 
-    def _link(self, outputs: int) -> Link:
+    words: ClassVar[str] = "the lasso"
+    command: ClassVar[str | None] = "lasso"
+
+    def _link(self, outputs: int) -> Loss:
         return Squared()
 
     def _domain(self, coordinates: Coordinates) -> Domain | None:
@@ -150,7 +171,10 @@ class PrivateElasticNet(PrivateRegressor):
     l2_weight: float = 1e-4
     ridge: float | None = 0.0
 
-    def _link(self, outputs: int) -> Link:
+    words: ClassVar[str] = "the elastic net"
+    command: ClassVar[str | None] = "elastic-net"
+
+    def _link(self, outputs: int) -> Loss:
         return Squared()
 
     def _domain(self, coordinates: Coordinates) -> Domain | None:
@@ -162,6 +186,8 @@ class PrivateElasticNet(PrivateRegressor):
 class PrivateMultiOutputRegression(PrivateRegressor):
     """Least squares for several targets at once; a record's residuals are clipped together."""
 
+    words: ClassVar[str] = "linear regression of several targets"
+    target: ClassVar[type[Target] | None] = None  # a schema has one target
     _validation: ClassVar[dict[str, Any]] = {"y_numeric": True, "multi_output": True}
 
     def _task(self, y: NDArray[Any]) -> Task:
@@ -172,7 +198,7 @@ class PrivateMultiOutputRegression(PrivateRegressor):
             )
         return super()._task(y[:, 0] if y.shape[1] == 1 else y)
 
-    def _link(self, outputs: int) -> Link:
+    def _link(self, outputs: int) -> Loss:
         return Squared() if outputs == 1 else MultiSquared(outputs)
 
     def _shown(self, coefficients: Array, intercepts: Array) -> tuple[Any, Any]:
@@ -199,7 +225,18 @@ class PrivatePoissonRegressor(RegressorMixin, PrivateLinearModel):  # type: igno
 
     largest_count: float | None = None
 
+    words: ClassVar[str] = "Poisson regression"
+    command: ClassVar[str | None] = "poisson"
+    target: ClassVar[type[Target] | None] = BoundedTarget
     _validation: ClassVar[dict[str, Any]] = {"y_numeric": True}
+
+    @classmethod
+    def _declared_by(cls, target: BoundedTarget) -> dict[str, Any]:
+        if target.low < 0.0:
+            raise InvalidDescription(
+                f"target.low must be at least 0 for counts, got {target.low:g}; correct the schema."
+            )
+        return {"largest_count": target.high}
 
     def _task(self, y: NDArray[Any]) -> Task:
         most = check.real(

@@ -34,6 +34,15 @@ def write_model(model: Any, path: str | Path) -> None:
         np.savez(file, about=about, coef=coef, intercept=intercept)
 
 
+def parameters_out(model: Any) -> dict[str, Any]:
+    """Return the parameters that a file keeps, as JSON can hold them."""
+    return {
+        field.name: _parameter_out(getattr(model, field.name))
+        for field in fields(model)
+        if field.name not in NOT_KEPT
+    }
+
+
 def _about(model: Any) -> dict[str, Any]:
     certificate = model.certificate_
     epsilon = certificate.epsilon(model.delta)
@@ -42,11 +51,7 @@ def _about(model: Any) -> dict[str, Any]:
         "version": VERSION,
         "wane": __version__,
         "estimator": type(model).__name__,
-        "parameters": {
-            field.name: _parameter_out(getattr(model, field.name))
-            for field in fields(model)
-            if field.name not in NOT_KEPT
-        },
+        "parameters": parameters_out(model),
         "scaler": {
             "feature_norm": model.scaler_.feature_norm,
             "low": model.scaler_.low,

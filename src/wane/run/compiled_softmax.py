@@ -1,10 +1,10 @@
 """Softmax residuals, compiled: plain, clamped, and by the envelope.
 
-The same numbers as `wane.run.softmax` and `wane.run.envelope` give, whose words say what is solved
-and why it may be believed.  NumPy calls on a few hundred rows spend their time in the interpreter,
-for which threads must wait; these do not.  All records take the same number of Newton steps here
-too, a hundred or so at a time, which stay in cache.  A record whose solution is not certified,
-or that leaves the floats, is handed to the link's own code.
+The same numbers as `wane.losses.softmax_residuals` and `wane.losses.envelope` give, whose words say
+what is solved and why it may be believed.  NumPy calls on a few hundred rows spend their time in
+the interpreter, for which threads must wait; these do not.  All records take the same number of
+Newton steps here too, a hundred or so at a time, which stay in cache.  A record whose solution is
+not certified, or that leaves the floats, is handed to the loss's own code.
 
 Functions that are to be compiled see numbers and arrays only.  A chunk of WIDTH records has two: a
 table with a row for each class, and a line.  Each holds several numbers for every record, one kind
@@ -21,11 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.losses import Loss, Softmax, SoftmaxClamp, SoftmaxEnvelope
+from wane.losses.envelope import LARGEST_CAP, NO_SHARE, TOLERANCE
+from wane.losses.softmax_residuals import LONGEST
 from wane.run import compiled_functions, compiling
-from wane.run.envelope import LARGEST_CAP, NO_SHARE, TOLERANCE
-from wane.run.links import Link
-from wane.run.multi_links import Softmax, SoftmaxClamp, SoftmaxEnvelope
-from wane.run.softmax import LONGEST
 
 Array = NDArray[np.float64]
 Residuals = Callable[[Array, Array, Array], Array]
@@ -48,13 +47,13 @@ GAP, CAP, MISS, LEVEL, PULL, BENT_MISS, DISTANCE, A, B, C, D, E, F, G, LINE_END 
 """Of a record; A to G are sums over its classes."""
 
 
-def faster(link: Link, numbers: int) -> Residuals:
+def faster(link: Loss, numbers: int) -> Residuals:
     """Return the residuals of this link, compiled if a table of so many numbers is worth it."""
     kernel = _kernels().get(type(link)) if numbers >= compiling.COMPILED_FROM else None
     return link.residuals if kernel is None else partial(_checked, link, kernel)
 
 
-def _checked(link: Link, kernel: Kernel, margins: Array, targets: Array, bounds: Array) -> Array:
+def _checked(link: Loss, kernel: Kernel, margins: Array, targets: Array, bounds: Array) -> Array:
     made, done = np.empty_like(margins), np.empty(len(margins), dtype=np.bool_)
     kernel(margins, targets.astype(np.intp), bounds, made, done)
     left = np.flatnonzero(~done)

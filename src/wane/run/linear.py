@@ -57,9 +57,9 @@ from numpy.typing import NDArray
 from wane.describe import check
 from wane.describe.objective import Objective
 from wane.errors import InvalidDescription
+from wane.losses import Loss
 from wane.run.batching import Rows, blocks
 from wane.run.compiled_softmax import faster
-from wane.run.links import Link
 from wane.run.rows import read_in_place, window
 
 Array = NDArray[np.float64]
@@ -93,7 +93,7 @@ class LinearSums:
         self,
         features: NDArray[Any],
         targets: NDArray[Any],
-        link: Link,
+        link: Loss,
         *,
         feature_norm: float,
         gradient_bound: float | None = None,

@@ -1,3 +1,6 @@
+from wane.losses import (
+    LogCosh as LogCosh,
+)
 from wane.sampling.chain import (
     NormalStart as NormalStart,
 )
@@ -81,9 +84,6 @@ from wane.sampling.gibbs import (
 )
 from wane.sampling.gibbs import (
     exact_gibbs_bounded as exact_gibbs_bounded,
-)
-from wane.sampling.log_cosh import (
-    LogCosh as LogCosh,
 )
 from wane.sampling.models import (
     DataPotential as DataPotential,

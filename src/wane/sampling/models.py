@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wane.describe import Adjacency
 from wane.errors import InvalidDescription
-from wane.run.links import Link
+from wane.losses import Loss
 from wane.sampling.chain import Target
 from wane.sampling.known_losses import linear_losses, location_losses, mean_losses, total_norm
 from wane.sampling.posterior import Losses, Posterior
@@ -57,7 +57,7 @@ class DataPotential(Potential):
 def linear_posterior(
     features: NDArray[Any],
     targets: NDArray[Any],
-    link: Link,
+    link: Loss,
     *,
     feature_norm: float,
     prior_precision: float,

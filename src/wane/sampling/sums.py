@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from wane.describe import LossForm, Objective, check
 from wane.errors import InvalidDescription
+from wane.losses import Logistic, Loss
 from wane.run import Rows
 from wane.run.batching import blocks
-from wane.run.links import Link, Logistic
 from wane.sampling.known_losses import linear_losses, location_losses, mean_losses, total_norm
 from wane.sampling.posterior import stacked_bound
 
@@ -106,7 +106,7 @@ class LinearChainSums(ChainSums):
         self,
         features: NDArray[Any],
         targets: NDArray[Any],
-        link: Link,
+        link: Loss,
         *,
         feature_norm: float,
         intercept: float = 0.0,

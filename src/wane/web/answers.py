@@ -24,6 +24,7 @@ from wane.describe.facts import StatedRun, stated_from_fields, stated_to_fields
 from wane.describe.fields import run_to_fields
 from wane.describe.files import parse
 from wane.errors import InvalidDescription
+from wane.losses.files import spelled_out
 from wane.report import html_page
 
 MOST_PHASES = 2000
@@ -79,7 +80,7 @@ def read(asked: Mapping[str, Any]) -> dict[str, Any]:
     text = asked.get("text")
     if not isinstance(text, str):
         raise InvalidDescription("text must be the content of a TOML or JSON file.")
-    stated = stated_from_fields(parse(text.encode(), "the description"))
+    stated = stated_from_fields(spelled_out(parse(text.encode(), "the description")))
     return stated_to_fields(_few_phases(stated.run), stated.facts)
 
 
@@ -124,7 +125,7 @@ def _run(asked: Mapping[str, Any]) -> NoisyDescent:
 
 
 def _stated(asked: Mapping[str, Any]) -> StatedRun:
-    stated = stated_from_fields(asked.get("run"))
+    stated = stated_from_fields(spelled_out(asked.get("run")))
     _few_phases(stated.run)
     return stated
 

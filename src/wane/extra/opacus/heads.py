@@ -15,7 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from wane.describe import LossForm, Objective, check, losses
+from wane import losses
+from wane.describe import LossForm, Objective, check
 from wane.describe.domains import Domain
 from wane.errors import MissingExtra
 from wane.run.descent import safe_prox

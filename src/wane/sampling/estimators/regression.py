@@ -13,8 +13,8 @@ from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.learn.base import Task
 from wane.learn.scaling import TargetScaler
+from wane.losses import LogCosh
 from wane.sampling.estimators.base import Array, PosteriorLinearModel
-from wane.sampling.log_cosh import LogCosh
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

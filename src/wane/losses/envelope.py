@@ -38,8 +38,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import wrightomega
 
-from wane.run import softmax
-from wane.run.softmax import Index
+from wane.losses import softmax_residuals as softmax
+from wane.losses.softmax_residuals import Index
 
 Array = NDArray[Any]
 """Of single or double precision."""

@@ -1,0 +1,198 @@
+"""What a loss is, and what losses of one linear predictor share.
+
+A loss is a function of a record's margins u = W^T a, a being the record's features.  Its file holds
+a frozen class with everything that is known of it, and the function of its constants that users
+call, under the file's name.  The derivative with respect to the margins, the residual, is bounded
+by a cap for each record; a gradient is residual times features, so the cap is gradient_bound/|a|.
+The cap is applied in the way that leaves the residual the derivative of a convex function: a scalar
+is clamped, several outputs are shortened together if the loss is radial, clamped one by one if the
+loss is a sum, and softmax is replaced by its Lipschitz envelope.
+
+Constants: `feature_norm` (R in the formulas) bounds the norm of one record's features, intercept
+coordinate included, and `clip` (C) is the threshold of per-record clipping.  A loss phi(<a, x>) has
+the gradient phi' a and the Hessian phi'' a a^T; clipping clamps phi' to C/|a| and leaves curvature
+only where the clamp is inactive, so that smoothness is the largest |a|^2 phi'' with |phi'| |a| <= C
+and |a| <= R.
+
+Shapes: margins (n,) for one output, else (n, outputs); targets (n,), or (n, outputs) for
+`MultiSquared`; bounds (n,).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wane.describe import check
+from wane.describe.objective import LossForm, Objective
+from wane.errors import InvalidDescription
+from wane.losses.priors import Prior
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+UNIT = 2.0**-53
+ROUNDINGS = 16.0
+"""No closed form of a loss takes more roundings, those of exp and of a short sum included."""
+
+
+class Loss(Protocol):
+    """The loss of one record as a function of its margins."""
+
+    @property
+    def outputs(self) -> int:
+        """How many margins a record has."""
+        ...
+
+    def usable(self, targets: Array) -> Mask:
+        """Return which targets mean something; the others' records count as zero records."""
+        ...
+
+    def losses(self, margins: Array, targets: Array) -> Array:
+        """Return each record's loss, not bounded in any way."""
+        ...
+
+    def residuals(self, margins: Array, targets: Array, bounds: Array) -> Array:
+        """Return the derivative with respect to the margins, of length at most `bounds`."""
+        ...
+
+    def error(self, margin_bound: float) -> float:
+        """Return how far a residual may be from the exact one, beyond rounding of the margins."""
+        ...
+
+    def objective(
+        self, feature_norm: float, gradient_bound: float | None, ridge: float = 0.0
+    ) -> Objective:
+        """Return the constants of the bounded loss."""
+        ...
+
+    @property
+    def prior(self) -> Prior:
+        """What a planner expects of the loss before any data are seen."""
+        ...
+
+
+@runtime_checkable
+class SampledLoss(Loss, Protocol):
+    """A loss whose posterior can be sampled, never clipped."""
+
+    def unclipped(self, feature_norm: float) -> Objective:
+        """Return the constants of the loss as it is; without a bound on its gradient if none is."""
+        ...
+
+    @property
+    def third_derivative(self) -> float | None:
+        """Bounds how fast the Hessian's trace changes with the margins; None if it jumps."""
+        ...
+
+    def height(self, target_bound: float | None) -> float | None:
+        """Return a bound on the loss at margin zero, or None if the targets have none."""
+        ...
+
+
+@dataclass(frozen=True)
+class ScalarLoss(ABC):
+    """A loss of one margin: bounding the residual is clamping it.
+
+    A file defines what is abstract here, and `usable` or `error` where these are not true.
+    """
+
+    outputs: ClassVar[int] = 1
+
+    @abstractmethod
+    def losses(self, margins: Array, targets: Array) -> Array:
+        """Return each record's loss."""
+
+    @abstractmethod
+    def slopes(self, margins: Array, targets: Array) -> Array:
+        """Return the derivative of each record's loss, in an array of its own."""
+
+    @abstractmethod
+    def objective(
+        self, feature_norm: float, gradient_bound: float | None, ridge: float = 0.0
+    ) -> Objective:
+        """Return the constants of the bounded loss."""
+
+    @property
+    @abstractmethod
+    def prior(self) -> Prior:
+        """What a planner expects of the loss before any data are seen."""
+
+    def usable(self, targets: Array) -> Mask:
+        """Every finite number is a target."""
+        return np.isfinite(targets)
+
+    def error(self, margin_bound: float) -> float:
+        """Roundings of a slope of at most one."""
+        return ROUNDINGS * UNIT
+
+    def residuals(self, margins: Array, targets: Array, bounds: Array) -> Array:
+        """Return the derivative, clamped to [-bounds, bounds]."""
+        slopes = self.slopes(margins, targets)
+        return np.minimum(np.maximum(slopes, -bounds, out=slopes), bounds, out=slopes)
+
+    def unclipped(self, feature_norm: float) -> Objective:
+        """Return the constants of the loss as it is."""
+        return self.objective(feature_norm, None)
+
+
+@dataclass(frozen=True)
+class ClassesLoss:
+    """What losses with one margin for each class share; targets are 0, 1, ..., classes - 1."""
+
+    classes: int
+
+    def __post_init__(self) -> None:
+        check.whole("classes", self.classes, least=2)
+
+    @property
+    def outputs(self) -> int:
+        """One margin for each class."""
+        return self.classes
+
+    def usable(self, targets: Array) -> Mask:
+        """Targets are whole numbers below the number of classes."""
+        return np.asarray(
+            (targets >= 0) & (targets < self.classes) & (targets == np.floor(targets))
+        )
+
+    def error(self, margin_bound: float) -> float:
+        """Roundings of a closed form, with a sum over the classes."""
+        return (ROUNDINGS + self.classes) * UNIT * max(1.0, margin_bound)
+
+
+def linear_objective(
+    smoothness: float, *, gradient_bound: float, clip: float | None, ridge: float
+) -> Objective:
+    """Return the constants of a convex loss of one linear predictor.
+
+    `gradient_bound` is the bound that it has anyway, infinite if there is none; it counts as
+    clipped if the clip is smaller.
+    """
+    threshold = gradient_bound if clip is None else check.real("clip", clip, above=0.0)
+    return Objective(
+        gradient_bound=min(threshold, gradient_bound),
+        smoothness=smoothness,
+        strong_convexity=0.0,
+        clipped=gradient_bound > threshold,
+        form=LossForm.GLM,
+        ridge=ridge,
+    )
+
+
+def rounded_up(value: float) -> float:
+    """Return what is not below the exact value, after a few roundings."""
+    return value * (1.0 + 2.0**-50)
+
+
+def needed(gradient_bound: float | None) -> float:
+    """Return the bound, which a loss without one of its own must be given."""
+    if gradient_bound is None:
+        raise InvalidDescription(
+            "gradient_bound must be given for a loss whose gradient has no bound, got None."
+        )
+    return gradient_bound
