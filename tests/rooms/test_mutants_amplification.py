@@ -76,7 +76,7 @@ def test_mixtures_of_exponentials_are_raised_at_every_size():
     assert made.log_mixture(0.0, 5.0) == made.log_mixture(0.5, 0.0) == 0.0
     assert made.log_mixture(1.0, 5.0) == 5.0 and made.log_mixture(1.0, 800.0) == 800.0
     rows = [*drawn(1, 200, (-12, 0), (-6, 2.8)), *drawn(2, 200, (-318, -280), (2.845, 2.88))]
-    for share, exponent in rows:
+    for share, exponent in [*rows, (0.5, 1.0), (0.5, 700.0)]:
         exact = mp.log1p(mp.mpf(share) * mp.expm1(exponent))
         found = made.log_mixture(share, exponent)
         near_and_not_below(found, exact, LITTLE if exponent < 700.0 else 20 * LITTLE)
@@ -180,6 +180,10 @@ def test_two_noises_and_a_map_between_them():
         )
 
 
+def test_noise_added_twice_is_noise_of_the_summed_variance():
+    assert coupling.iterated_gaussian(1.0, 3.0, 4.0).mu == pytest.approx(0.2, rel=1e-12)
+
+
 def test_chains_with_enormous_products():
     """Errors of logarithms grow with their size, and the margin with them."""
     rng = np.random.default_rng(7)
@@ -218,6 +222,8 @@ def test_how_many_public_steps_are_needed_at_equality():
     for gap, needed in ((2.0, 3), (3.0, 8), (1.0, 0)):
         asked = {"gradient_gap": gap, "noise_std": 1.0}
         assert coupling.public_steps_needed(mu=1.0, contraction=1.0, **asked) == needed
+    asked = {"gradient_gap": 6.0, "noise_std": 2.0, "contraction": 1.0}
+    assert coupling.public_steps_needed(mu=1.5, **asked) == 3
     asked = {"gradient_gap": 2.0, "noise_std": 3.0, "contraction": 0.9}
     for steps in (0, 5, 17):
         mu = coupling.per_index_sgd(steps, **asked).mu
@@ -238,9 +244,8 @@ def test_finite_divergences_leave_out_what_neither_law_has():
     assert found == pytest.approx(math.log(0.125 / 0.0625 + 0.125 / 0.5625) / 2)
     assert coupling.renyi_divergence(2.0, [1.0], [1.0]) == 0.0
     assert coupling.renyi_divergence(2.0, QUARTERS, [0.5, 0.0, 0.5]) == math.inf
-    for _ in range(3):
-        thirds = [1 / 3, 1 / 3, 1 / 3]
-        assert coupling.renyi_divergence(1.0 + 1e-9, thirds, thirds) >= 0.0
+    for law in np.random.default_rng(9).dirichlet(np.ones(5), 50):
+        assert coupling.renyi_divergence(1.0 + 1e-9, law, law) >= 0.0
 
 
 def test_a_coupling_has_the_columns_of_the_first_law():
@@ -258,6 +263,12 @@ def test_a_coupling_has_the_columns_of_the_first_law():
         2.0, first=HALVES, second=[1.0, 0.0, 0.0], coupling=joint, kernel=kernel
     )
     assert uncarried == math.inf
+    # columns that sum to the first law but for rounding: nothing is left of it after the coupling
+    first, second = np.random.default_rng(11).dirichlet(np.ones(5), 2)
+    silent = coupling.coupled_renyi(
+        2.0, first=first, second=second, coupling=np.outer(second, first), kernel=np.ones((5, 1))
+    )
+    assert 0.0 <= silent < 1e-12
 
 
 @pytest.mark.parametrize("order", [1.0 + 1e-9, 1.0 + 1e-6, 1.001, 2.0, 40.0])
