@@ -209,6 +209,30 @@ def test_equal_steps_at_their_edges():
     assert coupling.per_index_sgd(0, gradient_gap=0.0, **settings).mu == 0.0
 
 
+def test_equal_steps_in_closed_form_with_many_digits():
+    assert coupling.constant_chain(1.0, steps=4, lipschitz=1.0, noise_std=1.0).mu == pytest.approx(
+        0.5, rel=1e-12
+    )
+    rng = np.random.default_rng(12)
+    for slope, std in drawn(13, 300, (-3, 1), (-2, 2)):
+        steps = int(rng.integers(1, 60))
+        c = mp.mpf(slope) ** 2
+        exact = mp.sqrt(c**steps * (1 - c) / (1 - c**steps)) / mp.mpf(std)
+        found = coupling.constant_chain(1.0, steps=steps, lipschitz=slope, noise_std=std).mu
+        near_and_not_below(found, exact, mp.mpf("3e-12"))
+    enormous = {"steps": 1, "lipschitz": 1.5, "noise_std": 0.5}
+    assert coupling.constant_chain(1e308, **enormous).mu == math.inf
+    assert coupling.constant_chain(0.62e308, **enormous).mu == math.inf
+    assert coupling.constant_chain(1e307, **enormous).mu == pytest.approx(3e307, rel=1e-9)
+
+
+def test_every_row_of_a_kernel_sums_to_one():
+    asked = {"first": [0.5, 0.5], "second": [0.25, 0.75], "coupling": np.diag([0.5, 0.5])}
+    for rows in ([[0.7, 0.3], [0.4, 0.5]], [[0.7, 0.4], [0.4, 0.6]]):
+        with pytest.raises(InvalidDescription, match="sum to 1"):
+            coupling.coupled_renyi(2.0, kernel=rows, **asked)
+
+
 def test_gradient_steps_are_not_said_to_contract_more_than_they_do():
     rng = np.random.default_rng(8)
     for eta, M in drawn(9, 600, (-12, 3), (-3, 3)):
