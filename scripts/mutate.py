@@ -365,8 +365,16 @@ def plant(mutant: Mutant) -> None:
         _plant_values(module, fresh)
     top = mutant.function.partition(".")[0]
     names = [top] if top else [n for n, v in vars(module).items() if is_dataclass(v)]
+    if top and mutant.lines is None:  # a field of a class is written into its subclasses, too
+        names += [n for n, v in vars(module).items() if _inherits(v, getattr(module, top))]
     for each in names:
         _plant(getattr(module, each), getattr(fresh, each))
+
+
+def _inherits(value: object, parent: object) -> bool:
+    if not (isinstance(value, type) and isinstance(parent, type)):
+        return False
+    return value is not parent and issubclass(value, parent) and value.__module__ == parent.__module__
 
 
 def _plant_values(module: types.ModuleType, fresh: types.ModuleType) -> None:

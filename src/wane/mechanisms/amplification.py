@@ -37,7 +37,7 @@ def checked_target(epsilon: float, delta: float) -> ApproximateDP:
 def by_dobrushin(coefficient: float, epsilon: float, delta: float) -> ApproximateDP:
     """A kernel that contracts total variation by g contracts delta by g."""
     before = checked_target(epsilon, delta)
-    return ApproximateDP(before.epsilon, product_up(_share(coefficient), before.delta))
+    return ApproximateDP(before.epsilon, exact(_share(coefficient), before.delta))
 
 
 def by_doeblin(coefficient: float, epsilon: float, delta: float) -> ApproximateDP:
@@ -51,7 +51,7 @@ def by_doeblin(coefficient: float, epsilon: float, delta: float) -> ApproximateD
     # (1-g) (1 - e^-eps), which does not cancel.
     ratio = math.exp(after - before.epsilon)
     lost = (1.0 - g) * -math.expm1(-before.epsilon)
-    return ApproximateDP(after, min(1.0, product_up(g, lost + product_up(ratio, before.delta))))
+    return ApproximateDP(after, exact(g, lost + product_up(ratio, before.delta)))
 
 
 def by_ultra_mixing(coefficient: float, epsilon: float, delta: float) -> ApproximateDP:
@@ -62,7 +62,7 @@ def by_ultra_mixing(coefficient: float, epsilon: float, delta: float) -> Approxi
     before, g = checked_target(epsilon, delta), _share(coefficient)
     after = log_mixture(g, before.epsilon)
     smaller = product_up(before.delta, math.exp(after - before.epsilon))
-    return ApproximateDP(after, product_up(g, smaller))
+    return ApproximateDP(after, exact(g, smaller))
 
 
 def renyi_by_dobrushin(coefficient: float, order: float, divergence: float) -> float:
@@ -96,7 +96,8 @@ def threshold(at: float, total: float) -> float:
     """The likelihood-ratio threshold 1 + (e^at - 1)/total of the exact formula, never above it."""
     if total <= 0.0:
         return LARGEST_MULTIPLIER
-    if at > 690.0 or math.log(max(math.expm1(at), SMALLEST_POSITIVE)) - math.log(total) > 690.0:
+    # e^691 is above the largest multiplier, e^690 is not
+    if at > 691.0 or math.log(max(math.expm1(at), SMALLEST_POSITIVE)) - math.log(total) > 691.0:
         return LARGEST_MULTIPLIER
     return max(1.0, (1.0 + math.expm1(at) / total) * (1.0 - SLACK))
 
@@ -140,7 +141,9 @@ def log_mixture(share: float, exponent: float) -> float:
     if exponent < 700.0:
         value = math.log1p(share * math.expm1(exponent))
     else:
-        value = exponent + math.log(share + (1.0 - share) * math.exp(-exponent))
+        log_share = math.log(share)
+        grown = log_share + exponent + 4e-16 * (exponent - log_share)  # raised: g e^x may be small
+        value = max(grown, 0.0) + math.log1p(math.exp(-abs(grown)))
     return max(0.0, min(exponent, _up(max(value, SMALLEST_POSITIVE))))
 
 

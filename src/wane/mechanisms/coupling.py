@@ -193,8 +193,8 @@ def coupled_renyi(
         return math.inf
     places = np.flatnonzero(between > 0.0)
     moved = [joint[x] / between[x] @ rows for x in places]
-    worst = max(renyi_divergence(order, m, rows[x]) for m, x in zip(moved, places, strict=True))
-    return _raised(renyi_divergence(order, between, q) + worst)
+    worst = max(_divergence_up(order, m, rows[x]) for m, x in zip(moved, places, strict=True))
+    return _raised(_divergence_up(order, between, q) + worst)
 
 
 def renyi_divergence(order: float, first: ArrayLike, second: ArrayLike) -> float:
@@ -206,8 +206,18 @@ def renyi_divergence(order: float, first: ArrayLike, second: ArrayLike) -> float
     if np.any((p > 0.0) & (q <= 0.0)):
         return math.inf
     both = p > 0.0
-    terms = order * np.log(p[both]) + (1.0 - order) * np.log(q[both])
+    # divided by their sums: what these lack of one would be divided by order - 1
+    terms = order * np.log(p[both] / p.sum()) + (1.0 - order) * np.log(q[both] / q.sum())
     return max(0.0, float(special.logsumexp(terms)) / (order - 1.0))
+
+
+def _divergence_up(order: float, first: Array, second: Array) -> float:
+    """`renyi_divergence`, and what rounding may have taken from it, which grows near order one."""
+    found = renyi_divergence(order, first, second)
+    both = (first > 0.0) & (second > 0.0)
+    logs = np.abs(np.log(first[both])) + np.abs(np.log(second[both]))
+    size = first.size + 8.0 + float(np.max(logs, initial=0.0))
+    return found + 1e-15 * size * order / (order - 1.0)
 
 
 def _probabilities(name: str, values: ArrayLike, *, each_row: bool = False) -> Array:

@@ -68,9 +68,12 @@ def laplace_renyi(order: float, ratio: float) -> float:
 
 
 def _log_moment(order: float, t: float) -> float:
-    """Log of (a e^((a-1) t) + (a-1) e^(-a t))/(2a - 1)."""
-    if order * t < 0.02:
+    """Log of (a e^((a-1) t) + (a-1) e^(-a t))/(2a - 1), accurate relative to itself."""
+    if order * t < 1.0:
         return math.log1p(_moment_excess(order, t))
+    if (order - 1.0) * t < 30.0:  # the moment minus one, which order - 1 may divide
+        excess = order * math.expm1((order - 1.0) * t) + (order - 1.0) * math.expm1(-order * t)
+        return math.log1p(excess / (2.0 * order - 1.0))
     up = math.log(order) + (order - 1.0) * t
     return float(np.logaddexp(up, math.log(order - 1.0) - order * t)) - math.log(2.0 * order - 1.0)
 
@@ -78,7 +81,7 @@ def _log_moment(order: float, t: float) -> float:
 def _moment_excess(order: float, t: float) -> float:
     """The moment minus one by its series, whose first term vanishes."""
     total, up, down = 0.0, 1.0, 1.0
-    for n in range(1, 14):
+    for n in range(1, 20):
         up *= (order - 1.0) * t / n
         down *= -order * t / n
         total += order * up + (order - 1.0) * down if n > 1 else 0.0
