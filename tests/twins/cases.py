@@ -13,6 +13,7 @@ import wane
 from twins.members import edges, inside, laws_of, stated
 from twins.removal import Case
 from twins.samplers import exact_divergences, posteriors, questions, sample_laws
+from twins.turned import turned, turned_laws
 from wane.errors import MissingExtra
 from wane.sampling.distance import DistanceBound
 from wane.theorems.theorem import Analysis, Condition
@@ -59,6 +60,7 @@ def cases() -> tuple[Case, ...]:
     """In and around every theorem's hypotheses."""
     descents = [Case(run, partial(laws_of, run)) for run in (*edges(), *inside())]
     facts = [Case(run, partial(laws_of, run), known) for run, known in stated()]
+    facts.append(Case(turned()[0], turned_laws, turned()[1]))
     samples = [Case(run, partial(sample_laws, run)) for run in posteriors()]
     distances = [Case(asked, partial(exact_divergences, asked)) for asked in questions()]
     return (*descents, *facts, *samples, *distances)

@@ -216,6 +216,7 @@ STATED: tuple[dict[str, str], ...] = (
     {"batches": "cyclic"},
     {"batches": "poisson"},
     {"batches": "fixed"},
+    {"batches": "shuffled"},
     {"release": "every", "schedule": "eight"},
     {"schedule": "mute"},
     {"schedule": "quieter"},
