@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from wane.describe import Objective, check
 from wane.errors import InvalidDescription, MissingExtra
+from wane.losses import Loss
 from wane.run import LinearSums
-from wane.run.links import Link
 
 try:
     import torch
@@ -31,7 +31,7 @@ class LinearHead(nn.Module):  # type: ignore[misc]
     def __init__(
         self,
         features: int,
-        link: Link,
+        link: Loss,
         *,
         feature_norm: float,
         gradient_bound: float | None = None,
