@@ -8,6 +8,7 @@ import pytest
 
 from wane.errors import InvalidDescription
 from wane.mechanisms import BrownianMechanism, IteratedLaplace, OrnsteinUhlenbeckMechanism
+from wane.mechanisms.diffusions import shifted
 from wane.mechanisms.laplace import density, laplace_renyi, log_density
 
 mp = mpmath.mp.clone()
@@ -47,6 +48,10 @@ def test_mu_is_not_rounded_down_however_late_it_is():
         exact = mp.mpf(made.charged_sensitivity) / s
         if exact > mp.mpf("1e-290"):
             assert exact <= made.mu <= exact * (1 + mp.mpf("1e-12"))
+    for time, scale in (10.0 ** rng.uniform(-3, 1, (300, 2))).tolist():
+        made = brownian(time=time, diffusion_scale=scale)
+        exact = mp.mpf(made.charged_sensitivity) / (mp.mpf(scale) * mp.sqrt(2 * mp.mpf(time)))
+        assert exact <= made.mu <= exact * (1 + mp.mpf("4e-15"))
     late = pulled(time=372.0)
     assert late.mu == pytest.approx(late.charged_sensitivity * math.exp(-372.0), rel=1e-11)
 
@@ -69,6 +74,12 @@ def test_a_process_that_has_forgotten_everything_has_noise_enough():
     assert pulled(time=1e4).release([1.0]).shape == (1,)
 
 
+def test_a_position_lost_in_the_noise_is_left_out_as_a_whole():
+    noise = np.array([1e-3, 1e3])
+    assert shifted(np.ones(2), 1e-308, noise).tolist() == noise.tolist()
+    assert shifted(np.ones(2), 0.5, noise).tolist() == pytest.approx([0.501, 1000.5])
+
+
 def test_errors_of_brownian_motion_need_no_norm():
     made = brownian(dimension=3)
     assert made.mean_squared_error() == pytest.approx(3.0)
@@ -87,6 +98,7 @@ def test_when_a_pull_is_as_good_as_plain_noise():
     border = {"time": 1e-17, "norm_bound": 1.0, "dimension": 1}
     assert pulled(reversion=4.0, **border).beats_plain_gaussian()
     assert pulled(reversion=4.0, **border).always_beats_plain_gaussian()
+    assert pulled(reversion=8.0, **(border | {"dimension": 2})).always_beats_plain_gaussian()
     for more in (4.001, 4.5):
         assert not pulled(reversion=more, **border).beats_plain_gaussian()
         assert not pulled(reversion=more, **border).always_beats_plain_gaussian()
@@ -123,7 +135,19 @@ def test_coupled_bounds_are_the_sum_of_their_halves(excess):
         assert exact * (1 - mp.mpf("1e-15")) <= found <= exact * (1 + mp.mpf("1e-13"))
 
 
-def test_near_order_one_the_quadrature_leaves_room_for_its_rounding():
+@pytest.mark.parametrize("order", [1.01, 1.5, 4.0, 30.0])
+def test_the_intermediate_point_is_the_best_one(order):
+    for first, second in ((1.0, 1.0), (1.0, 2.0), (0.7, 0.6), (0.3, 0.31)):
+        made = IteratedLaplace(1.0, first, second)
+        best = min(
+            laplace_renyi(order, t / first) + laplace_renyi(order, (1.0 - t) / second)
+            for t in np.linspace(0.0, 1.0, 201).tolist()
+        )
+        assert made.coupled_renyi(order) <= best * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("shift", [0.2, 0.5, 1.0, 1.7, 3.0, 6.0])
+def test_near_order_one_the_quadrature_leaves_room_for_its_rounding(shift):
     """The relative entropy of the sum of two equal Laplace variables, with thirty digits."""
     with mpmath.workdps(30):
 
@@ -131,11 +155,12 @@ def test_near_order_one_the_quadrature_leaves_room_for_its_rounding():
             return mpmath.log1p(abs(x)) - abs(x)
 
         def integrand(x):
-            return mpmath.exp(log(x)) / 4 * (log(x) - log(x - 1))
+            return mpmath.exp(log(x)) / 4 * (log(x) - log(x - shift))
 
-        exact = mpmath.quad(integrand, [-80, -20, -5, 0, 0.5, 1, 5, 20, 80])
-    found = IteratedLaplace(1.0, 1.0, 1.0).renyi(1.0 + 1e-9)
-    assert exact <= found <= exact * (1 + 1e-4)
+        exact = mpmath.quad(integrand, [-80, -20, -5, 0, shift / 2, shift, 10, 20, 80])
+    made = IteratedLaplace(shift, 1.0, 1.0)
+    for excess in (1e-9, 3e-9, 7e-9):
+        assert exact <= made.renyi(1.0 + excess) <= exact * (1 + 1e-3)
 
 
 def test_beyond_the_largest_order_the_pure_level_answers():

@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -40,6 +41,21 @@ def test_coefficients_hold_for_the_farthest_true_kernel(error):
     assert 1 - ratio <= made.ultra_mixing <= 1 - ratio * (1 - error) / (1 + error) + 0.01 * error
 
 
+def test_the_law_of_what_ignores_the_input():
+    made = MarkovKernel(np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]))
+    assert made.doeblin.coefficient == pytest.approx(0.3, rel=1e-9)
+    assert made.doeblin.witness.tolist() == pytest.approx([2 / 7, 3 / 7, 2 / 7])
+    assert MarkovKernel(np.eye(2)).doeblin.witness is None
+
+
+def test_thresholds_of_the_curve_are_lowered():
+    """P - e^epsilon Q for one pair of rows, where e^epsilon itself is rounded."""
+    made = MarkovKernel(np.array([[0.75, 0.25], [0.25, 0.75]]))
+    for epsilon in np.random.default_rng(1).uniform(0.01, 1.0, 200).tolist():
+        exact = (3 - mpmath.exp(mpmath.mpf(epsilon))) / 4
+        assert exact <= made.dobrushin_at(epsilon) <= exact + mpmath.mpf("1e-13")
+
+
 def test_probability_that_was_dropped_counts():
     """A third output that only one row has, with probability 0.1, is not in the matrix."""
     true = np.array([[0.5, 0.4, 0.1], [0.4, 0.6, 0.0]])
@@ -58,7 +74,7 @@ def test_probability_that_was_dropped_counts():
 
 def test_errors_of_a_matrix_grow_with_its_columns():
     wide = MarkovKernel(np.full((2, 1000), 1e-3))
-    assert wide.relative_error == pytest.approx(rounding(1000), rel=1e-6)
+    assert wide.relative_error == pytest.approx(rounding(1000), rel=1e-6, abs=0.0)
     assert known(np.eye(2), relative_error=0.5).relative_error == pytest.approx(0.75, rel=1e-9)
     with pytest.raises(InvalidDescription, match="relative_error"):
         known(np.eye(2), relative_error=-0.5)

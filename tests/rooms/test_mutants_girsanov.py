@@ -1,0 +1,125 @@
+"""The shifted Girsanov bound, step by step in forty digits, and where it proves nothing."""
+
+import math
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+
+from wane.sampling.distance.shifted_girsanov import (
+    Free,
+    Grouping,
+    ShiftedGirsanov,
+    local_error,
+)
+from wane.sampling.distance.standard import Letters
+
+mp = mpmath.mp.clone()
+mp.dps = 40
+SINGLY = Grouping(2, 0.0)
+CHAIN = Letters(3, 0.5, 2.0, math.inf, math.inf, 0.02, 60, s0=0.25, r0=0.4)
+
+
+def exact_pieces(bound, lam, free):
+    """Steps 6 and 7 of the proof, one step after the other; None where a logarithm does not exist.
+
+    The schedule of the weights is the code's own, block by block: any in (0, 1] is valid.
+    """
+    x, local = bound.x, local_error(bound.x)
+    d, L, eta = x.d, mp.mpf(x.L), mp.mpf(x.eta)
+    a0, a1, sig2 = mp.mpf(local.a0), mp.mpf(local.a1), mp.mpf(local.sig2)
+    lam, s, u3, k1 = mp.mpf(lam), mp.mpf(free.s), mp.mpf(free.u3), mp.mpf(free.k1)
+    c2 = (1 - mp.mpf(x.contraction_gap)) ** 2
+    gbar = mp.mpf(free.gm) * mp.sqrt(L * d)
+    a, other = a0 + a1 * gbar, s / (s - 1)
+    angle = 2 * L * eta * mp.sqrt(other * lam / (1 - u3))
+    if angle >= mp.pi / 2:
+        return None
+    C = -mp.mpf(d) / 2 / other * mp.log(mp.cos(angle)) + lam * a0 * a / (eta * k1)
+    W = lam * L**2 * eta**3 / (3 * u3) + lam * a1 * a / (gbar * eta * k1)
+    inverse = eta / (lam * c2 * (1 + k1 + mp.mpf(4) / 3 * s * lam * (L * eta) ** 2))
+    J = noise = mp.mpf(0)
+    schedule = np.repeat(bound._slack(float(a), free), bound.counts.astype(int))
+    for slack in schedule.tolist():
+        if inverse <= 2 * sig2:
+            return None
+        J += 1 / (inverse - 2 * sig2) / mp.mpf(slack)
+        noise -= mp.mpf(d) / 2 * mp.log1p(-2 * sig2 / inverse)
+        kept = 1 - mp.mpf(slack)
+        inverse = (kept * inverse + eta / lam - 2 * sig2 * kept) / c2
+    return 1 / inverse, C + noise + J * a * a0, W + J * a * a1 / gbar
+
+
+FREES = [Free(), Free(s=3.0, u3=0.3, k1=0.7, gm=2.0, chi=0.3), Free(chi=40.0, distance_scale=0.2)]
+
+
+@pytest.mark.parametrize("free", FREES)
+@pytest.mark.parametrize("lam", [1e-3, 0.1, 1.0, 5.0])
+def test_the_induction_step_by_step(free, lam):
+    for x in (CHAIN, replace(CHAIN, m=1.5, M3=0.1), replace(CHAIN, N=1), replace(CHAIN, N=2)):
+        bound = ShiftedGirsanov(x, SINGLY)
+        wanted, found = exact_pieces(bound, lam, free), bound.pieces(lam, free)
+        for exact, value in zip(wanted, (found.A0, found.C, found.W), strict=True):
+            assert exact <= value <= exact * (1 + mp.mpf("1e-10"))
+    slack = ShiftedGirsanov(CHAIN, SINGLY)._slack(0.01, free)
+    assert ((slack > 0.0) & (slack <= 1.0)).all()
+
+
+def test_weights_of_one_start_anew():
+    """Where the planned distance is tiny the whole of it is corrected: the schedule reaches one."""
+    bound = ShiftedGirsanov(CHAIN, SINGLY)
+    local = local_error(CHAIN)
+    a = local.a0 + local.a1 * math.sqrt(CHAIN.L * CHAIN.d)
+    free = Free(chi=1.0, distance_scale=1e-9, nu=0.0)
+    assert bound._slack(a, free).max() == 1.0
+    wanted, found = exact_pieces(bound, 0.1, free), bound.pieces(0.1, free)
+    for exact, value in zip(wanted, (found.A0, found.C, found.W), strict=True):
+        assert exact <= value <= exact * (1 + mp.mpf("1e-10"))
+
+
+@pytest.mark.parametrize("growth", [0.0, 0.1, 0.5])
+def test_prices_of_every_size_are_bounded_or_refused(growth):
+    """Beyond some price the logarithms do not exist, and the bound is infinite, not a number."""
+    refused = 0
+    for x in (CHAIN, replace(CHAIN, eta=0.3), replace(CHAIN, eta=0.3, m=1.9, N=5)):
+        bound = ShiftedGirsanov(x, Grouping(4, growth))
+        for power in range(-12, 20):
+            lam = 1.7 ** (power - 4)
+            exact = exact_pieces(bound, lam, Free())
+            found = bound.pieces(lam, Free())
+            for place, value in enumerate((found.A0, found.C, found.W)):
+                assert value >= (math.inf if exact is None else exact[place])
+            if math.isinf(found.A0):
+                refused += 1
+                assert bound.divergence(lam / 20.0, Free()) == math.inf
+                assert bound.relative_entropy(Free(), lam) == math.inf
+    assert 5 < refused < 80
+
+
+def test_divergences_from_their_pieces():
+    """ln E exp(A0 |e|^2) of the start, without an offset, and the gradients' share."""
+    for m in (0.5, 1.5):
+        x = replace(CHAIN, m=m, r0=0.0, N=600)
+        bound, free, lam = ShiftedGirsanov(x, SINGLY), Free(q1=8.0, q2=30.0), 0.01
+        A0, C, W = exact_pieces(bound, free.q1 * lam, free)
+        start = -mp.mpf(x.d) / 2 * mp.log1p(-2 * A0 * (mp.mpf(x.s0) + 1 / mp.mpf(m)))
+        share = 2 * mp.mpf(30) / 8 * W * mp.mpf(x.L)
+        exact = (start + C) / 8 - mp.mpf(x.d) / 2 / 30 * mp.log1p(-share)
+        found = bound.divergence(lam, free)
+        assert exact <= found <= exact * (1 + mp.mpf("1e-9"))
+        assert bound.natural_distance == pytest.approx(math.sqrt(3 * (0.25 + 1 / m)))
+        A0, C, W = exact_pieces(bound, 1e-6, free)
+        entropy = A0 * 3 * (mp.mpf(x.s0) + 1 / mp.mpf(m)) + C + W * mp.mpf(x.L) * 3
+        entropy /= 4 * mp.mpf(1e-6)
+        assert entropy <= bound.relative_entropy(free, 1e-6) <= entropy * (1 + mp.mpf("1e-9"))
+
+
+def test_nothing_is_proved_without_contraction_start_or_admissible_parameters():
+    at = ShiftedGirsanov(CHAIN, SINGLY)
+    for wrong in (Free(q1=2.0, q2=2.0), Free(u3=0.0), Free(s=1.0)):
+        assert at.divergence(1e-3, wrong) == math.inf
+        assert at.relative_entropy(wrong) == math.inf
+    for x in (replace(CHAIN, m=0.0), replace(CHAIN, m=-0.5), replace(CHAIN, r0=math.inf)):
+        assert ShiftedGirsanov(x, SINGLY).divergence(1e-3, Free()) == math.inf
+        assert ShiftedGirsanov(x, SINGLY).relative_entropy(Free()) == math.inf
