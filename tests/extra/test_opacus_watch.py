@@ -4,6 +4,7 @@ Each ends in the hidden-state epsilon of what really ran, or in composition with
 what differed.
 """
 
+import copy
 import math
 import warnings
 
@@ -532,3 +533,65 @@ def test_no_order_of_a_linear_member_leaks_more_than_the_worst_one():
         mu = (c ** (26 - steps)).sum() / noise / NOISE
         worst = max(worst, GaussianDP(mu).epsilon(DELTA))
     assert 0.2 * claimed < worst <= claimed
+
+
+# what a step was taken on
+
+
+def test_outputs_that_were_mixed_behind_autograd_are_noticed():
+    def mixed(z, y):
+        z.data.sub_(z.data.mean())  # every gradient now depends on all records
+        return nn.functional.binary_cross_entropy_with_logits(z, y)
+
+    made = Training(tumours()).epochs(2, loss=mixed)
+    assert made.falls_back("outputs are not those") == pytest.approx(ONCE_AN_EPOCH, rel=1e-9)
+
+
+def test_a_gradient_taken_at_other_weights_is_noticed():
+    made = Training(tumours())
+    weight, before = made.head[1].weight, None
+    for _ in range(2):
+        for x, y in made.loader:
+            here = weight.data.clone()
+            if before is not None:
+                weight.data.add_(here - before, alpha=0.9)  # looks ahead, as Nesterov does
+            made.optimizer.zero_grad()
+            made.criterion(made.model(x), y).backward()
+            weight.data.copy_(here)
+            made.optimizer.step()
+            before = here
+    assert made.falls_back("outputs are not those") == pytest.approx(ONCE_AN_EPOCH, rel=1e-9)
+
+
+def test_features_stretched_behind_autograd_are_noticed():
+    class Stretched(nn.Module):
+        def __init__(self, head):
+            super().__init__()
+            self.bound, self.layer = head
+
+        def forward(self, x):
+            rows = self.bound(x)
+            rows.data.mul_(3.0)
+            return self.layer(rows)
+
+    made = Training(tumours(), module=Stretched).epochs(2)
+    assert made.falls_back("features were longer") == pytest.approx(ONCE_AN_EPOCH, rel=1e-9)
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_a_step_that_was_prepared_and_not_taken_is_noticed(last):
+    made = Training(tumours()).epochs(1)
+    inner = made.optimizer.original_optimizer
+    real, left_out = inner.step, 9 if last else 3
+    for number, (x, y) in enumerate(made.loader, start=1):
+        inner.step = (lambda *_, **__: None) if number == left_out else real
+        made.step(x, y)
+    assert made.falls_back("prepared, and not taken") == pytest.approx(ONCE_AN_EPOCH, rel=1e-9)
+
+
+def test_a_copy_of_the_model_tells_nobody():
+    made = Training(tumours()).epochs(1)
+    twin = copy.deepcopy(made.head)
+    twin.eval()(torch.zeros(3, 30))
+    assert twin[0].tell is None and made.head[0].tell is not None
+    made.epochs(1).certified()

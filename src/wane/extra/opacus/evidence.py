@@ -8,7 +8,7 @@ weights, and the evidence of many steps is examined together, each step for itse
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -22,7 +22,7 @@ CLOSE = 4e-6
 """How far sums in single precision may be from one another, relative to what was added."""
 RELATIVE = 1e-5
 """How far derivatives by the outputs may be from one another, relative to themselves."""
-MOST_STEPS, MOST_NUMBERS = 64, 4_000_000
+MOST_STEPS, MOST_NUMBERS, MOST_WEIGHTS = 64, 1_000_000, 100_000
 """How much evidence is kept before it is examined."""
 MIXTURES = 3
 """Into so many random mixtures of the outputs gradients are condensed before they are compared."""
@@ -53,7 +53,7 @@ class Evidence(NamedTuple):
     """
 
     passes: Sequence[Rows]
-    labels: Sequence[Sequence[Any]]
+    labels: Sequence[Mapping[int, Any]]
     weight_sum: Any
     bias_sum: Any
     start: Any
@@ -105,8 +105,8 @@ class Witness:
         self._share = 1.0 / layer.outputs if averaged else 1.0
         self._readings: list[Reading] | None = None
         self._weight_is_open = True
-        self.knows = False
-        """Whether one loss is left: what is sent back need not be kept any more."""
+        self.place: int | None = None
+        """Which tensor of a batch holds the labels, once one loss is left."""
         self._pending: list[Evidence] = []
         self._numbers = 0
         self._coins = torch.Generator().manual_seed(int.from_bytes(os.urandom(7), "big"))
@@ -125,7 +125,7 @@ class Witness:
         """Take up a step; return what is wrong, if that is known already."""
         if not step.rows:
             return "a batch without records had a gradient" if step.weight_sum.any() else None
-        if not self.knows:
+        if self.place is None:
             return self._narrow(step, limits)
         self._pending.append(step)
         self._numbers += step.rows * self._layer.features
@@ -151,10 +151,9 @@ class Witness:
 
     def _narrow(self, step: Evidence, limits: Limits) -> str | None:
         """Keep the readings that this step agrees with."""
-        places = min(len(found) for found in step.labels)
         tried = self._readings
         if tried is None:
-            tried = [Reading(loss, place) for place in range(places) for loss in LOSSES]
+            tried = [Reading(loss, place) for place in step.labels[0] for loss in LOSSES]
         block = Block([step], limits.clip, self._coins)
         sent = block.sent(self._averaged)
         kept = [one for one in tried if self._agree(one, block, sent)]
@@ -166,7 +165,8 @@ class Witness:
         self._readings = kept
         unsure = isinstance(kept[0].loss, Logistic) and kept[0].loss.weight == 1.0
         self._weight_is_open = unsure and not _has_positive(step, kept[0].place)
-        self.knows = len(kept) == 1 and not self._weight_is_open
+        if len(kept) == 1 and not self._weight_is_open:
+            self.place = kept[0].place
         return block.misfit(self._layer, limits.norm)
 
     def _weighted(self, block: Block, sent: Any, place: int) -> Reading | None:
@@ -227,7 +227,7 @@ class Block:
     def labels(self, place: int) -> Any:
         """The tensors at this place of every batch, as one; None if they are no labels."""
         found = [labels for step in self._steps for labels in step.labels]
-        if any(place >= len(labels) for labels in found):
+        if any(place not in labels for labels in found):
             return None
         labels = [one[place] for one in found]
         shape = labels[0].shape[1:]
@@ -342,7 +342,7 @@ class Path:
         self.departed = False
         self._rates.append((rate, decay))
         self._ends.append(end)
-        full = len(self._ends) >= MOST_STEPS or len(self._ends) * end.numel() > MOST_NUMBERS
+        full = len(self._ends) >= MOST_STEPS or len(self._ends) * end.numel() > MOST_WEIGHTS
         return self.settle() if full else None
 
     def settle(self) -> str | None:

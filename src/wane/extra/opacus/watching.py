@@ -66,13 +66,20 @@ class Watch:
         averaged = optimizer.loss_reduction == "mean"
         layer = self.head.within(self._parameters) if self.head else None
         self.witness = Witness(layer, averaged) if layer else None
-        self._weight_and_bias = self.head.weight_and_bias if self.head else (None, None)
+        self._layer = self.head.layer if self.head else None
+        self._weight_and_bias: tuple[Any, Any] = (
+            self.head.weight_and_bias if self.head else (None, None)
+        )
         self._mixing = [m for m in module.modules() if isinstance(m, _BatchNorm)]
         self._fixed = self._fixed_now()
         self._fingerprint: bytes | None = None
         self._versions: list[tuple[int, int]] = []
         self._raw: tuple[Any, ...] = ()
         self._hook()
+
+    def __deepcopy__(self, memo: Any) -> Watch:
+        """A copied model brings its hooks along; it is another model, and nobody watches it."""
+        return self
 
     # what Opacus calls
 
@@ -160,7 +167,7 @@ class Watch:
         self._bounded = (output, output._version, norm)
 
     def _after_pass(self, layer: Any, inputs: Any, output: Any) -> None:
-        if not (layer.training and torch.is_grad_enabled()):
+        if not (layer.training and torch.is_grad_enabled()) or layer is not self._layer:
             return
         rows, known = inputs[0], self._bounded
         self._calls += 1
@@ -174,7 +181,7 @@ class Watch:
         else:
             self.norm = known[2]
         if output.requires_grad and (self._ghost or not self.obstacles):
-            keeps = not self._ghost and self.witness is not None and not self.witness.knows
+            keeps = self.witness is not None and self.witness.place is None
             self._passes.append(Pass.of(rows, output, keeps, self._ghost))
 
     def _after_step(self, *ignored: Any) -> None:
@@ -312,12 +319,18 @@ class Watch:
         if len(batches) != len(self._passes):
             self.note("there was not exactly one pass for each batch that the loader handed out")
             return
-        labels = []
+        assert self.witness is not None
+        place = self.witness.place
+        labels: list[dict[int, Any]] = []
         for batch in batches:
-            if any(leaf._version != version for leaf, version in batch):
-                self.note("a batch was changed in place after the loader handed it out")
-                return
-            labels.append([leaf for leaf, _ in batch])
+            for leaf, version in batch:
+                if leaf._version != version:
+                    self.note("a batch was changed in place after the loader handed it out")
+                    return
+            if place is not None and place < len(batch):
+                labels.append({place: batch[place][0]})
+            else:
+                labels.append(dict(enumerate(leaf for leaf, _ in batch)))
         passes = []
         for one in self._passes:
             seen = one.seen()
@@ -325,18 +338,14 @@ class Watch:
                 self.note(seen)
                 return
             passes.append(seen)
-        assert self.witness is not None
-        sums = self._parameters_sums()
+        weight, bias = self._weight_and_bias
+        sums = weight.summed_grad, None if bias is None else bias.summed_grad
         step = Evidence(passes, labels, *sums, start, self._rows)
         if self._ghost and not self.witness.clips(step, settings.clip):
             self._note_unclipped()
         elif not self.obstacles:
             assert self.norm is not None
             self._note_if(self.witness.see(step, Limits(settings.clip, self.norm)))
-
-    def _parameters_sums(self) -> tuple[Any, Any]:
-        weight, bias = self._weight_and_bias
-        return weight.summed_grad, None if bias is None else bias.summed_grad
 
     def kind(self, clip: float) -> Kind:
         """What the constants of the loss depend on."""
