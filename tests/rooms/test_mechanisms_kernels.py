@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from wane.errors import InvalidDescription
-from wane.guarantees import GaussianDP, RenyiDP
+from wane.guarantees import ComposedDP, GaussianDP
 from wane.mechanisms import AmplifiedGuarantee, MarkovKernel, amplification, matrices, powers
 from wane.mechanisms.pairs import Gap, largest_gap
 
@@ -330,7 +330,7 @@ def test_a_guarantee_goes_through_a_kernel():
     assert after.epsilon(1e-6) <= 1.0
     assert after.renyi(4.0) < before.renyi(4.0)
     assert after.group(2).delta(0.3) > after.delta(0.3)
-    assert isinstance(after.repeat(3), RenyiDP)
+    assert isinstance(after.repeat(3), ComposedDP)
     assert after.repeat(1) is after
     assert after.compose(before).epsilon(1e-5) <= before.compose(before).epsilon(1e-5) * 1.3
     assert before.compose(after).renyi(3.0) == pytest.approx(before.renyi(3.0) + after.renyi(3.0))

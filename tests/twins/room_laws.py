@@ -21,12 +21,14 @@ from wane.describe import Adjacency
 from wane.describe.domains import MCP, Ridge
 from wane.guarantees import (
     ChainDP,
+    ComposedDP,
     GaussianDP,
     NumericalDP,
     Pair,
     RenyiDP,
     SampledGaussianStep,
 )
+from wane.guarantees.composed import composed_of
 from wane.learn.curvature import private_curvature
 from wane.learn.exact import exact_guarantee
 from wane.losses import Logistic
@@ -40,7 +42,7 @@ from wane.mechanisms import (
     noisy_chain,
     per_index_sgd,
 )
-from wane.mechanisms.amplification import bounded_gaussian
+from wane.mechanisms.amplification import bounded_gaussian, pure_renyi
 from wane.run.discrete_gaussian import DiscreteGaussian
 from wane.sampling.chain import Overdamped, PointStart, Target, Underdamped
 from wane.sampling.closeness import closeness
@@ -139,12 +141,42 @@ def kernel_law() -> None:
     assert claim.delta(0.0) >= gap * NEAR, "total variation is multiplied by the coefficient"
     assert claim.delta(claim.epsilon(0.05)) <= 0.05 * (1.0 + 1e-6)
     assert claim.renyi(1.01) >= pair.renyi(1.01) * NEAR
-    shrunk = math.log1p(kernel.dobrushin * math.expm1(0.01 * Gaussians(1.0).renyi(1.01))) / 0.01
-    assert claim.renyi(1.01) >= shrunk * NEAR
+    # two points that attain the exact amplification at epsilon zero
+    gap = Gaussians(1.0).delta(0.0)
+    worst = [np.array([0.5 + side * gap / 2, 0.5 - side * gap / 2]) for side in (1, -1)]
+    attained = Masses(worst[0] @ rows, worst[1] @ rows)
+    assert claim.renyi(1.01) >= attained.renyi(1.01) * NEAR
+    assert claim.repeat(3).delta(0.0) >= attained.delta(0.0) * NEAR
+    assert claim.repeat(3).delta(claim.repeat(3).epsilon(0.05)) <= 0.05 * (1.0 + 1e-6)
+    squared = Masses(*(np.outer(one, one).ravel() for one in (worst[0] @ rows, worst[1] @ rows)))
+    assert claim.repeat(2).delta(0.0) >= squared.delta(0.0) * NEAR
+    assert claim.repeat(2).group(2).delta(0.0) >= kernel.dobrushin * Gaussians(2.0).delta(0.0)
     assert claim.group(2).delta(0.0) >= kernel.dobrushin * Gaussians(2.0).delta(0.0) * NEAR
     assert claim.repeat(2).renyi(2.0) >= 2.0 * claim.renyi(2.0) * NEAR
     whole = bounded_gaussian(1.0, epsilon=0.0, delta=1.0, diameter=1.0, noise_std=1.0)
     assert whole >= Gaussians(1.0).delta(1.0) * NEAR
+
+
+def profiles_law() -> None:
+    """Gaussians composed through their profiles, and responses whose answers are counted."""
+    two = ComposedDP(((GaussianDP(1.0), 1), (GaussianDP(1.0), 1)))
+    three = two.compose(GaussianDP(1.0))
+    for made, mu in ((two, math.sqrt(2.0)), (three, math.sqrt(3.0)), (two.repeat(2), 2.0)):
+        exact = Gaussians(mu)
+        assert made.delta(1.0) >= exact.delta(1.0) * NEAR
+        assert exact.delta(made.epsilon(1e-3)) <= 1e-3 * (1.0 + 1e-6)
+        assert made.renyi(2.0) >= exact.renyi(2.0) * NEAR
+        assert made._as_renyi.renyi(2.0) >= exact.renyi(2.0) * NEAR
+    assert two.group(2).delta(1.0) >= Gaussians(2.0 * math.sqrt(2.0)).delta(1.0) * NEAR
+    assert composed_of((GaussianDP(1.0), two)).renyi(2.0) >= Gaussians(math.sqrt(3.0)).renyi(2.0)
+    # a certain input: the report alone is seen, and it is a randomised response
+    sure = AmplifiedGuarantee(GaussianDP(math.inf), MarkovKernel.randomized_response(1.0))
+    right = math.e / (1.0 + math.e)
+    pair = Masses(np.array([right, 1.0 - right]), np.array([1.0 - right, right]))
+    assert sure.pure_epsilon >= 1.0 * NEAR
+    assert sure.repeat(2).pure_epsilon >= 2.0 * NEAR
+    assert sure.renyi(1.5) >= pair.renyi(1.5) * NEAR
+    assert pure_renyi(1.5, 1.0) >= pair.renyi(1.5) * NEAR
 
 
 def diffusion_law() -> None:

@@ -10,6 +10,7 @@ from wane.guarantees.atoms import (
 )
 from wane.guarantees.base import Guarantee
 from wane.guarantees.chain import ChainDP
+from wane.guarantees.composed import ComposedDP
 from wane.guarantees.failure import WithFailure
 from wane.guarantees.gaussian import GaussianDP
 from wane.guarantees.mixture import GaussianMixture
@@ -19,6 +20,7 @@ from wane.guarantees.renyi import RenyiDP
 __all__ = [
     "Atom",
     "ChainDP",
+    "ComposedDP",
     "GaussianDP",
     "GaussianMixture",
     "GaussianMixtureStep",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -52,6 +53,15 @@ class Guarantee(ABC):
     def rough_delta(self, epsilon: float) -> float:
         """A certified delta that may be larger where it is too small to matter for error rates."""
         return self.delta(epsilon)
+
+    @property
+    def profile_points(self) -> int:
+        """At how many points a composition reads the profile; fewer where a point is dear."""
+        return 512
+
+    def deltas(self, epsilons: Sequence[float]) -> list[float]:
+        """The certified delta at each epsilon, never rounded down."""
+        return [self.delta(epsilon) for epsilon in epsilons]
 
     def recipe(self) -> Recipe | None:
         """The exact steps behind the guarantee, if it knows them; None if it is only a bound."""
@@ -101,7 +111,8 @@ class Guarantee(ABC):
         """The guarantee of releasing everything, each chosen in view of the ones before.
 
         The result is as exact as the least exact part allows: Gaussians stay Gaussian, known
-        steps are convolved numerically, anything else meets in Renyi divergences.
+        steps are convolved numerically, anything else meets in Renyi divergences, or in whole
+        profiles where one part went through a kernel.
         """
         parts = (self, *others)
         for part in parts:

@@ -23,7 +23,7 @@ class WithFailure(Guarantee):
 
     inner: Guarantee
     probability: float
-    generality: ClassVar[int] = 4
+    generality: ClassVar[int] = 5
 
     def __post_init__(self) -> None:
         if not isinstance(self.inner, Guarantee):

@@ -37,7 +37,8 @@ def checked_target(epsilon: float, delta: float) -> ApproximateDP:
 def by_dobrushin(coefficient: float, epsilon: float, delta: float) -> ApproximateDP:
     """A kernel that contracts total variation by g contracts delta by g."""
     before = checked_target(epsilon, delta)
-    return ApproximateDP(before.epsilon, exact(_share(coefficient), before.delta))
+    after = exact(_share(coefficient), before.delta)
+    return ApproximateDP(before.epsilon, min(before.delta, after))
 
 
 def by_doeblin(coefficient: float, epsilon: float, delta: float) -> ApproximateDP:
@@ -62,7 +63,7 @@ def by_ultra_mixing(coefficient: float, epsilon: float, delta: float) -> Approxi
     before, g = checked_target(epsilon, delta), _share(coefficient)
     after = log_mixture(g, before.epsilon)
     smaller = product_up(before.delta, math.exp(after - before.epsilon))
-    return ApproximateDP(after, exact(g, smaller))
+    return ApproximateDP(after, min(before.delta, exact(g, smaller)))
 
 
 def renyi_by_dobrushin(coefficient: float, order: float, divergence: float) -> float:
@@ -77,6 +78,22 @@ def renyi_by_dobrushin(coefficient: float, order: float, divergence: float) -> f
         return 0.0
     exponent = max((order - 1.0) * divergence, SMALLEST_POSITIVE)
     return _up(max(log_mixture(share, exponent) / (order - 1.0), SMALLEST_POSITIVE))
+
+
+def pure_renyi(order: float, epsilon: float) -> float:
+    """The largest Renyi divergence of an epsilon-private mechanism, randomised response's.
+
+    Claim.  log((e^(a eps) + e^((1-a) eps))/(1 + e^eps))/(a - 1), a the order; at most eps.
+    """
+    order = check.real("order", order, above=1.0)
+    if epsilon == 0.0 or math.isinf(epsilon):
+        return epsilon
+    # Divided by e^((1-a) eps) on top and bottom nothing overflows, and near order one, where the
+    # numerator and the denominator agree, the bound eps is taken if it is the better one.
+    top = order * epsilon + math.log1p(math.exp((1.0 - 2.0 * order) * epsilon))
+    bottom = epsilon + math.log1p(math.exp(-epsilon))
+    doubt = 4e-16 * (top + bottom + 1.0)
+    return min(epsilon, _up(max((top - bottom + doubt) / (order - 1.0), SMALLEST_POSITIVE)))
 
 
 def worst_profile(at: float, epsilon: float, delta: float) -> float:
@@ -104,7 +121,7 @@ def threshold(at: float, total: float) -> float:
 
 def exact(total: float, coefficient: float) -> float:
     """Delta after the kernel: delta before, times the coefficient at the threshold of `total`."""
-    return min(1.0, product_up(total, coefficient))
+    return min(total, 1.0, product_up(total, coefficient))
 
 
 def bounded_gaussian(

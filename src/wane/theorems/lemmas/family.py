@@ -26,7 +26,7 @@ class Tuned(Guarantee):
 
     member: Callable[[float], Guarantee]
     divergence: Callable[[float], float]
-    generality: ClassVar[int] = 5
+    generality: ClassVar[int] = 6
     _known: dict[int, Guarantee] = field(default_factory=dict, compare=False, repr=False)
 
     def suited_to(self, delta: float) -> Guarantee:
@@ -89,7 +89,7 @@ class Profile(Guarantee):
     profile: Callable[[float], float]
     fallback: Guarantee
     inverse: Callable[[float], float] | None = None
-    generality: ClassVar[int] = 5
+    generality: ClassVar[int] = 6
 
     def delta(self, epsilon: float) -> float:
         """The profile."""
