@@ -17,6 +17,9 @@ from wane import (
     mixing as mixing,
 )
 from wane import (
+    planning as planning,
+)
+from wane import (
     plots as plots,
 )
 from wane import (
@@ -235,14 +238,17 @@ from wane.guarantees import (
 from wane.losses.files import (
     read_run as read_run,
 )
+from wane.planning import (
+    Plan as Plan,
+)
+from wane.planning import (
+    plan as plan,
+)
 from wane.theorems.log_sobolev.spread import (
     tracked_log_sobolev as tracked_log_sobolev,
 )
 from wane_papers import (
     literature as literature,
-)
-from wane_papers.dynamics import (
-    planning as planning,
 )
 
 __all__ = [
@@ -288,6 +294,7 @@ __all__ = [
     "Orthant",
     "Over",
     "Phase",
+    "Plan",
     "Poisson",
     "PositiveSemidefiniteCone",
     "Product",
@@ -314,6 +321,7 @@ __all__ = [
     "losses",
     "mu_by_position",
     "mu_of_group",
+    "plan",
     "read_run",
     "tracked_log_sobolev",
 ]

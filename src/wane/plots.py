@@ -64,6 +64,18 @@ def draw_lines(
     return axis
 
 
+def save_lines(
+    curves: dict[str, list[tuple[float, float]]],
+    labels: tuple[str, str],
+    path: str | Path,
+    *,
+    logarithmic: str = "",
+) -> None:
+    """Draw named curves given as points into a PNG, SVG or PDF file."""
+    target = _target(path)
+    save(draw_lines(new_axis(), curves, labels, logarithmic=logarithmic), target)
+
+
 def draw_contours(
     axis: Any,
     rows: list[dict[str, float]],

@@ -16,15 +16,15 @@ from wane.describe import NoisyDescent, Objective
 from wane.describe.threat import Adjacency
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP, RenyiDP
-from wane.theorems.lemmas.programme import Block, Pool
-from wane.theorems.log_sobolev import dynamics as lsi
-from wane_papers.dynamics import printed
-from wane_papers.dynamics.planning import (
+from wane.planning import (
     descent_noise,
     excess_risk,
     output_perturbation_risk,
     plan_descent,
 )
+from wane.theorems.lemmas.programme import Block, Pool
+from wane.theorems.log_sobolev import dynamics as lsi
+from wane_papers.dynamics import printed
 
 SHEET = load("dynamics_and_diffusion")
 FIGURE = {"Sg": 4, "n": 5000, "sigma": 0.02, "eta": 0.02}

@@ -14,10 +14,10 @@ from wane.audit.linear import exact_scalar_mu
 from wane.audit.maps import ScalarMap
 from wane.audit.mesh import pair_step
 from wane.errors import InvalidDescription
+from wane.planning import excess_risk
 from wane.theorems.lemmas.programme import Block, Pool
 from wane.theorems.log_sobolev import dynamics as lsi
 from wane_papers.dynamics import printed
-from wane_papers.dynamics.planning import excess_risk
 from wane_papers.modulus.printed import Standing
 
 FIGURE = {"Sg": 4, "n": 5000, "sigma": 0.02, "eta": 0.02}

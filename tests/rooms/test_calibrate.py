@@ -160,3 +160,40 @@ def test_runs_on_other_numbers_of_records_are_not_composed():
     assert one.compose(one).mu == pytest.approx(2**0.5 * one.mu)
     with pytest.raises(InvalidDescription, match="records must be the same"):
         one.compose(other)
+
+
+STEEP = wane.NoisyDescent(
+    objective=wane.Objective(gradient_bound=1.0, smoothness=1.0, strong_convexity=0.0, ridge=0.25),
+    records=1000,
+    steps=300,
+    step_size=0.5,
+    noise=wane.NoiseMultiplier(40.0),
+)
+
+
+def test_no_step_is_returned_at_which_the_run_explodes():
+    found = wane.calibrate(STEEP, epsilon=10.0, delta=1e-5, over="step-size")
+    assert found.value == pytest.approx(2.0 / 1.25) and found.value <= 2.0 / 1.25
+    assert "explodes" in found.note
+    longer = wane.certify(replace(STEEP, step_size=100.0))
+    assert longer.epsilon(1e-5) <= 10.0  # privacy alone would allow it
+
+
+def test_short_steps_are_calibrated_without_a_note():
+    """Under a temperature the noise shrinks with the step's square root, so privacy decides."""
+    run = replace(STEEP, noise=wane.Temperature(0.0002))
+    found = wane.calibrate(run, mu=0.5, over="step-size")
+    assert found.value < 2.0 / 1.25 and found.note == ""
+    assert (
+        found.certificate.mu
+        <= 0.5
+        < wane.certify(replace(run, step_size=found.value * (1 + 1e-6))).mu
+    )
+
+
+def test_undeclared_smoothness_is_said():
+    run = replace(STEEP, objective=wane.Objective(gradient_bound=1.0))
+    found = wane.calibrate(run, epsilon=10.0, delta=1e-5, over="step-size")
+    assert "not known" in found.note and not found.limited
+    linear = replace(STEEP, objective=wane.Objective(gradient_bound=1.0, smoothness=0.0))
+    assert wane.calibrate(linear, epsilon=10.0, delta=1e-5, over="step-size").note == ""

@@ -46,6 +46,7 @@ class Calibrated:
             factor on all of them), the number of steps, or the step size.
         goal: the target that it meets.
         limited: False if the search ended at its own limit, so that more would do as well.
+        note: what else ended the search, in words; empty if privacy alone did.
     """
 
     certificate: Certificate
@@ -53,6 +54,7 @@ class Calibrated:
     value: float
     goal: PrivacyGoal
     limited: bool = True
+    note: str = ""
 
     @property
     def run(self) -> NoisyDescent:
@@ -212,7 +214,6 @@ def _largest_step_size(run: NoisyDescent, target: _Search) -> Calibrated:
             "over must not be step-size when a schedule is given; describe the run with steps, "
             "step_size and noise."
         )
-    base = run.step_size
 
     def at(step_size: float) -> Certificate:
         return target.certify(replace(run, step_size=step_size))
@@ -220,17 +221,44 @@ def _largest_step_size(run: NoisyDescent, target: _Search) -> Calibrated:
     def private(step_size: float) -> bool:
         return target.met_by(at(step_size))
 
-    found = next((k for k in range(40, -61, -1) if private(base * 2.0**k)), None)
-    if found is None:
+    def made(step_size: float, *, note: str = "", limited: bool = True) -> Calibrated:
+        return Calibrated(at(step_size), Over.STEP_SIZE, step_size, target.goal, limited, note)
+
+    stable = _longest_stable_step(run)
+    if stable < math.inf and private(stable):
+        return made(stable, note=_STABLE)
+    sizes = [size for k in range(40, -61, -1) if (size := run.step_size * 2.0**k) < stable]
+    low = next((size for size in sizes if private(size)), None)
+    if low is None:
         raise Unreachable(f"No step size reaches {target.goal}; add noise or release less.")
-    low = base * 2.0**found
-    if found == 40:
-        return Calibrated(at(low), Over.STEP_SIZE, low, target.goal, limited=False)
-    high = 2.0 * low
+    note = "" if run.objective.smoothness is not None else _UNKNOWN
+    if math.isinf(stable) and low == sizes[0]:
+        return made(low, note=note, limited=False)
+    high = min(2.0 * low, stable)
     while high / low > 1.0 + 1e-9:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if private(middle) else (low, middle)
-    return Calibrated(at(low), Over.STEP_SIZE, low, target.goal)
+    return made(low, note=note)
+
+
+_STABLE = (
+    "A longer step would be as private, but beyond 2/(smoothness + ridge) the iterates move away "
+    "from any minimiser: the run explodes, or bounces between the walls of its domain."
+)
+_UNKNOWN = (
+    "Whether steps of this size explode is not known; declare objective.smoothness, and none "
+    "longer than 2/(smoothness + ridge) is returned."
+)
+
+
+def _longest_stable_step(run: NoisyDescent) -> float:
+    """2/(M + ridge), rounded down: no longer step settles on a quadratic; infinite if unknown."""
+    smoothness = run.objective.smoothness
+    if smoothness is None:
+        return math.inf
+    steepest = smoothness + run.objective.ridge
+    longest = 2.0 / steepest if steepest > 0.0 else math.inf
+    return longest if math.isinf(longest) else math.nextafter(longest, 0.0)
 
 
 _SEARCHES: dict[Over, Callable[[NoisyDescent, _Search], Calibrated]] = {

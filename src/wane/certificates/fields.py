@@ -82,6 +82,7 @@ def calibrated_fields(result: Calibrated, delta: float) -> dict[str, Any]:
         "value": result.value,
         "over": result.over.value,
         "limited": result.limited,
+        "note": result.note or None,
         "target": {"words": str(result.goal), "reached": json_number(result.reached)},
     }
 

@@ -175,4 +175,6 @@ def _calibrated_text(result: Calibrated, made: dict[str, Any]) -> str:
     lines.append(report.certificate_text(made))
     if not result.limited:
         lines.append("The guarantee has levelled off below the target: more would do as well.")
+    if result.note:
+        lines.append(result.note)
     return "\n".join(lines)

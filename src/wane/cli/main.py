@@ -17,7 +17,19 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from wane._version import __version__
-from wane.cli import audit, check, commands, demo, fit, ledger, sample, serve, statement, verify
+from wane.cli import (
+    audit,
+    check,
+    commands,
+    demo,
+    fit,
+    ledger,
+    plan,
+    sample,
+    serve,
+    statement,
+    verify,
+)
 from wane.cli.options import Command, Result, add_delta, number, whole
 from wane.errors import InvalidDescription, PrivacyWarning, UnscaledFeatures, WaneError
 
@@ -139,6 +151,7 @@ def _parser() -> argparse.ArgumentParser:
     _calibrate(verb("calibrate", commands.calibrate_spec, words))
     add_delta(verb("explain", commands.explain_spec, "every theorem: applies, or what is missing"))
     audit.register(verb)
+    plan.register(verb)
 
     _curve(verb("curve", commands.curve_spec, "epsilon along steps or noise, all theorems"))
     _mixing(verb("mixing", commands.mixing_spec, "steps until projected Langevin forgets"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from wane.planning import output_perturbation_risk, plan_descent
 from wane_papers.dynamics import printed
-from wane_papers.dynamics.planning import output_perturbation_risk, plan_descent
 from wane_papers.exhibits import Chart, Exhibit, Row
 
 ALPHA, EPSILON, DIMENSION = 10.0, 1.0, 20

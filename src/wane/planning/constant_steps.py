@@ -83,7 +83,8 @@ def plan_descent(
 
     Claim.  With c the contraction, N = d (eta S/((1 - c) mu))^2 and x = c^K, the noise that makes
     K steps mu-private gives the risk (M/2)(x^2 D + N (1 - x)^2), least at x = N/(N + D); the
-    better of the two neighbouring whole numbers is taken, at least one.
+    better of the two neighbouring whole numbers is taken, at least one, which for a long step may
+    be worse than none: `wane.plan` chooses the step size as well, and never is.
     Source.  docs/proofs/log-sobolev.md, Theorem E.
     """
     gap = contraction_gap(step_size, strong_convexity, smoothness)

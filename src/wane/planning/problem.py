@@ -1,0 +1,110 @@
+"""What a plan is made for: public constants of the losses, and nothing about the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from wane.describe import Adjacency, NoisyDescent, Objective, Schedule, check
+from wane.describe.domains import Ball
+from wane.describe.schedule import Phase
+from wane.errors import InvalidDescription
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Losses to minimise, from the origin, whose average is least within a known distance.
+
+    Attributes:
+        gradient_bound: no record's gradient is longer than this, within `start_distance` of the
+            start.
+        smoothness: every loss is smooth with this constant, on the whole space.
+        strong_convexity: every loss curves upwards by at least this, on the whole space; zero is
+            convex.
+        dimension: number of parameters.
+        records: public number of records, by which the sum of gradients is divided.
+        start_distance: the averaged loss has a minimiser on the whole space, at most this far from
+            the start, which is the origin.
+        adjacency: which data sets are neighbours.
+    """
+
+    gradient_bound: float
+    smoothness: float
+    dimension: int
+    records: int
+    start_distance: float
+    strong_convexity: float = 0.0
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+
+    def __post_init__(self) -> None:
+        for name in ("gradient_bound", "smoothness", "start_distance"):
+            self._keep(name, check.real(name, getattr(self, name), above=0.0, most=1e60))
+            check.real(name, getattr(self, name), least=1e-60, cure="change the units")
+        cure = "the risk of losses that are not convex is not certified"
+        m = check.real("strong_convexity", self.strong_convexity, least=0.0, cure=cure)
+        check.whole("dimension", self.dimension, least=1, most=10**12)
+        check.whole("records", self.records, least=1, most=10**15)
+        check.kind("adjacency", self.adjacency, (Adjacency,))
+        if m > self.smoothness:
+            raise InvalidDescription(
+                f"strong_convexity must be at most smoothness={self.smoothness!r}, got {m!r}; "
+                "no loss curves more than its gradient changes."
+            )
+        # a gradient of length C at the start puts the minimiser within C/m of it
+        self._keep("start_distance", min(self.start_distance, _above(self.gradient_bound, m)))
+        # and what the rounding of C/m added to the ball is taken from m
+        self._keep("strong_convexity", min(m, _below(self.gradient_bound, self.start_distance)))
+
+    def _keep(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    @property
+    def sensitivity(self) -> float:
+        """How far one record moves the averaged gradient."""
+        return self.adjacency.sensitivity(self.gradient_bound) / self.records
+
+    @property
+    def no_step_risk(self) -> float:
+        """The excess risk of the start itself: nothing is learnt, and nothing is leaked.
+
+        Claim.  The least of M R^2/2, C R and C^2/(2 m), as the gradient vanishes at the minimiser.
+        """
+        C, M, m, R = (
+            self.gradient_bound,
+            self.smoothness,
+            self.strong_convexity,
+            self.start_distance,
+        )
+        steep = C * C / (2.0 * m) if m > 0.0 else math.inf
+        return min(0.5 * M * R * R, C * R, steep) * (1.0 + 1e-15)
+
+    def run(self, phases: list[Phase], ridge: float) -> NoisyDescent:
+        """The description of these phases, in the ball that holds the minimiser."""
+        objective = Objective(
+            gradient_bound=self.gradient_bound,
+            smoothness=self.smoothness,
+            strong_convexity=self.strong_convexity,
+            ridge=ridge,
+            dimension=self.dimension,
+        )
+        given: dict[str, Any] = {
+            "objective": objective,
+            "records": self.records,
+            "domain": Ball(self.start_distance),
+            "adjacency": self.adjacency,
+        }
+        if len(phases) == 1:
+            one = phases[0]
+            return NoisyDescent(steps=one.repeat, step_size=one.step_size, noise=one.noise, **given)
+        return NoisyDescent(schedule=Schedule(phases), **given)
+
+
+def _above(numerator: float, denominator: float) -> float:
+    """A quotient that is not too small; infinite for a denominator of zero."""
+    return math.nextafter(numerator / denominator, math.inf) if denominator > 0.0 else math.inf
+
+
+def _below(numerator: float, denominator: float) -> float:
+    """A quotient whose product with the denominator is at most the numerator."""
+    return math.nextafter(numerator / denominator * (1.0 - 4e-16), 0.0)

@@ -1,0 +1,232 @@
+"""The excess risk that a described run is certified to stay below, on average over its noise.
+
+The run takes full batches of convex, smooth losses in a ball about the origin, where it starts and
+within which the averaged loss L has a minimiser of the whole space.  F is L with the ridge.  Three
+bounds are carried through the schedule, and the least of them counts (docs/proofs/planning.md):
+the squared distance to the minimiser of F, which every step contracts; the gap of F at the end of
+steps that grow no longer, by the last iterate's own theorem; and what follows from one for the
+other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from wane.describe import FullBatch, LastIterate, NoisyDescent, check
+from wane.describe.domains import Ball
+from wane.errors import InvalidDescription
+from wane.numerics.rounding import inflate
+
+RAISED = 1e-9
+"""Relative amount that covers the rounding of a recursion of up to 1e5 steps."""
+MOST_TRACED = 10**5
+"""Longer stretches of steps are bounded by contraction alone."""
+_VIRTUAL = (1.0, 2.0, 4.0, 0.5)
+"""Sizes of the virtual step, relative to the last one."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Equal steps: how many, their size, the deviation of the noise on the averaged gradient."""
+
+    count: int
+    size: float
+    noise: float
+    cool_down: bool = False
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """F around its minimiser: curvature between `low` and `high`, in `dimension` parameters.
+
+    `ridge` is the part of F that the loss does not have, `radius` bounds the distance of the
+    minimiser of L from the origin, and `gradient_bound` the gradient of L.
+    """
+
+    low: float
+    high: float
+    dimension: int
+    ridge: float
+    radius: float
+    gradient_bound: float
+
+    @property
+    def reach(self) -> float:
+        """The minimiser of F is no further from the origin: R, and |grad L(0)|/(m + ridge)."""
+        steep = self.gradient_bound / self.low if self.low > 0.0 else math.inf
+        return min(self.radius, steep)
+
+
+def excess_risk_of(run: NoisyDescent) -> float:
+    """Return a bound on E[L(last iterate)] - min L, whatever the data; see the module's words.
+
+    `objective` must declare gradient_bound, smoothness, strong_convexity >= 0 (all but the first on
+    the whole space) and dimension; the domain is a ball about the origin that holds a minimiser of
+    the averaged loss, and the run starts at the origin.
+    """
+    land = _landscape(run)
+    phases = zip(run.plan, run.gradient_noise_stds.tolist(), strict=True)
+    return risk_of_steps(
+        land, [Steps(p.repeat, p.step_size, noise, p.cool_down) for p, noise in phases]
+    )
+
+
+def risk_of_steps(land: Landscape, steps: Iterable[Steps], *, trials: int = 4) -> float:
+    """Return the excess risk of the losses, without the ridge, after these steps.
+
+    `trials` virtual steps are tried; with none contraction alone is used, which takes no time.
+
+    Claim.  L(x) - min L <= gap + rho R^2/2, and <= M D/2 + rho (R^2/4 + r sqrt(D)).
+    """
+    square, gap = land.reach**2, math.inf
+    for leg in _legs(steps):
+        square, gap = _after_leg(land, leg, square, trials)
+    gap = min(gap, 0.5 * land.high * square)
+    biased = 0.25 * land.radius**2 + land.reach * math.sqrt(square)
+    found = min(
+        gap + 0.5 * land.ridge * land.radius**2,
+        0.5 * (land.high - land.ridge) * square + land.ridge * biased,
+    )
+    return inflate(found, RAISED)
+
+
+def _after_leg(
+    land: Landscape, leg: Sequence[Steps], square: float, trials: int
+) -> tuple[float, float]:
+    """The squared distance and the gap of F after steps that do not grow."""
+    if leg[0].cool_down:
+        for steps in leg:
+            square = _cooled(land, steps, square)
+        return square, math.inf
+    gap = _last_iterate_gap(land, leg, square, trials)
+    for steps in leg:
+        square = _contracted(land, steps, square)
+    if land.low > 0.0:
+        square = min(square, 2.0 * gap / land.low)
+    return square, gap
+
+
+def _contracted(land: Landscape, steps: Steps, square: float) -> float:
+    """E|x - x*|^2 after equal steps: c^(2K) D + d v (1 - c^(2K))/(1 - c^2), projections or none."""
+    grown = 1.0 - min(steps.size * land.low, 2.0 - steps.size * land.high)
+    return _noisy(grown, steps, square, land.dimension)
+
+
+def _cooled(land: Landscape, steps: Steps, square: float) -> float:
+    """After steps towards the origin: |c (x - x*) - (1 - c) x*| before the noise."""
+    shrunk = abs(1.0 - steps.size * land.ridge) ** steps.count
+    if steps.size * land.ridge > 1.0:
+        return math.inf
+    moved = shrunk * math.sqrt(square) + (1.0 - shrunk) * land.reach
+    return moved * moved + _noisy(1.0 - steps.size * land.ridge, steps, 0.0, land.dimension)
+
+
+def _noisy(factor: float, steps: Steps, square: float, dimension: int) -> float:
+    """c^(2K) D + d v (1 + c^2 + ... + c^(2K-2))."""
+    variance = dimension * (steps.size * steps.noise) ** 2
+    if factor == 1.0:
+        return square + steps.count * variance
+    exponent = 2.0 * steps.count * math.log(factor) if factor > 0.0 else -math.inf
+    if exponent > 600.0:
+        return math.inf
+    total = math.expm1(exponent) / (factor * factor - 1.0)
+    return math.exp(exponent) * square + variance * total
+
+
+def _last_iterate_gap(land: Landscape, leg: Sequence[Steps], square: float, trials: int) -> float:
+    """E F(last) - min F by the last iterate's theorem, at the best of a few free parameters."""
+    if sum(s.count for s in leg) > MOST_TRACED:
+        return math.inf
+    sizes = (leg[-1].size * factor for factor in _VIRTUAL[:trials])
+    return min((_gap_at(land, leg, square, size) for size in sizes), default=math.inf)
+
+
+def _gap_at(land: Landscape, leg: Sequence[Steps], square: float, virtual: float) -> float:
+    """Theorem L, in both its forms, for one size h of the virtual step.
+
+    Claim.  With s = h at the end and backwards in time s' = eta + s/r, r' = 1 - u/s', the gap is at
+    most (w_0^2 D + sum (w_t eta_t)^2 G_t)/(2 v), w the product of the later r.  For smooth losses
+    u = eta (1 - A eta), G_t = d s_t^2 and v = h (1 - A h); by the gradient's bound B alone u = eta,
+    G_t = B^2 + d s_t^2, and h^2 B^2 is added above, with v = h.
+    """
+    steep = (land.gradient_bound + land.ridge * land.radius) ** 2
+    bounded = (
+        _traced(land, leg, square, virtual=virtual, curvature=0.0, steep=steep)
+        + virtual * virtual * steep
+    )
+    found = bounded / (2.0 * virtual)
+    if max(leg[0].size, virtual) * land.high < 0.9:
+        scale = 2.0 * virtual * (1.0 - land.high * virtual)
+        found = min(
+            found,
+            _traced(land, leg, square, virtual=virtual, curvature=land.high, steep=0.0) / scale,
+        )
+    return found
+
+
+def _traced(
+    land: Landscape,
+    leg: Sequence[Steps],
+    square: float,
+    *,
+    virtual: float,
+    curvature: float,
+    steep: float,
+) -> float:
+    """The numerator of Theorem L: backwards through the steps, with their weights."""
+    tail, weight, total = virtual, 1.0, 0.0
+    for steps in reversed(leg):
+        eta, used = steps.size, steps.size * (1.0 - curvature * steps.size)
+        each = eta * eta * (steep + land.dimension * steps.noise**2)
+        for _ in range(steps.count):
+            tail += eta
+            total += weight * weight * each
+            shrink = 1.0 - used / tail
+            weight *= shrink
+            tail /= shrink
+    return weight * weight * square + total
+
+
+def _legs(steps: Iterable[Steps]) -> Iterable[list[Steps]]:
+    """Maximal stretches of one kind whose step sizes do not grow."""
+    leg: list[Steps] = []
+    for one in steps:
+        if leg and (one.cool_down is not leg[-1].cool_down or one.size > leg[-1].size):
+            yield leg
+            leg = []
+        leg.append(one)
+    if leg:
+        yield leg
+
+
+def _landscape(run: NoisyDescent) -> Landscape:
+    """The public constants of a run whose risk is certified; refused where one is missing."""
+    check.kind("run", run, (NoisyDescent,))
+    o, ball = run.objective, run.domain
+    m = o.strong_convexity
+    if not isinstance(ball, Ball) or (ball.center is not None and any(ball.center)):
+        raise InvalidDescription(
+            f"domain must be a ball about the origin, got {ball!r:.60}; its radius bounds the "
+            "distance of the minimiser from the start."
+        )
+    if not isinstance(run.batches, FullBatch) or not isinstance(run.release, LastIterate):
+        raise InvalidDescription(
+            "batches must be full and the release the last iterate: no other risk is certified."
+        )
+    if o.clipped or o.gradient_bound is None or o.smoothness is None or m is None or m < 0.0:
+        raise InvalidDescription(
+            "objective must declare gradient_bound, smoothness and strong_convexity >= 0, and not "
+            "be clipped: clipping moves the minimiser."
+        )
+    if o.dimension is None:
+        raise InvalidDescription("objective.dimension must be declared, got nothing.")
+    return Landscape(
+        low=m + o.ridge,
+        high=o.smoothness + o.ridge,
+        dimension=o.dimension,
+        ridge=o.ridge,
+        radius=ball.radius,
+        gradient_bound=o.gradient_bound,
+    )

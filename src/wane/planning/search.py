@@ -1,0 +1,271 @@
+"""The plan itself: step sizes, steps, noise, ridge and cool-down together, for the least risk."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from wane.certificates import Certificate, calibrate
+from wane.certificates.targets import PrivacyGoal, goal_of
+from wane.describe import Adjacency, GradientNoise, NoisyDescent, check
+from wane.describe.schedule import Phase
+from wane.errors import NoTheoremApplies, Unreachable
+from wane.planning.problem import Problem
+from wane.planning.risk import Landscape, Steps, excess_risk_of, risk_of_steps
+from wane.planning.rivals import (
+    objective_perturbation_risk_at_best,
+    output_perturbation_risk_of,
+)
+
+MOST_STEPS = 20_000
+"""Unless another limit is given, a plan takes no more steps."""
+_LEVELS = 16
+_MOST_LEGS = 6
+_FINALISTS = 3
+_RIDGES = 60
+_FINE = 16.0
+
+_Target = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run, its certificate, and what it promises beside other ways to learn.
+
+    Attributes:
+        problem: the public constants that it is made for.
+        goal: the privacy that was asked for.
+        run: what to run, from the origin; None if taking no step promises the least.
+        certificate: of the run, which meets the goal; None without a run.
+        excess_risk: E[L(released)] - min L is at most this, for every data set that the constants
+            allow.
+        no_step_risk: of releasing the start.
+        output_perturbation_risk: of noise on the exact minimiser.
+        objective_perturbation_risk: noise on the objective promises at best this.
+    """
+
+    problem: Problem
+    goal: PrivacyGoal
+    run: NoisyDescent | None
+    certificate: Certificate | None
+    excess_risk: float
+    no_step_risk: float
+    output_perturbation_risk: float
+    objective_perturbation_risk: float
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A candidate: phases with their noise, a ridge, and the risk that they would have."""
+
+    phases: tuple[Steps, ...]
+    ridge: float
+    risk: float
+
+
+def plan(
+    *,
+    gradient_bound: float,
+    smoothness: float,
+    dimension: int,
+    records: int,
+    start_distance: float,
+    strong_convexity: float = 0.0,
+    adjacency: Adjacency | str = Adjacency.REPLACE_ONE,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    mu: float | None = None,
+    most_steps: int = MOST_STEPS,
+) -> Plan:
+    """Return the run whose certified excess risk is least among the designs that wane knows.
+
+    Designs: no step at all; equal steps, towards a ridge if that helps, as many and as long as
+    balance what is not yet learnt and the noise; and steps that shorten linearly, once or in
+    several legs.  The noise is calibrated by every theorem.  Give `epsilon` and `delta`, or `mu`.
+    The constants are those of `wane.planning.Problem`; the risk is never above `no_step_risk`.
+    """
+    problem = Problem(
+        gradient_bound=gradient_bound,
+        smoothness=smoothness,
+        strong_convexity=strong_convexity,
+        dimension=dimension,
+        records=records,
+        start_distance=start_distance,
+        adjacency=(
+            check.member("adjacency", adjacency, Adjacency)
+            if isinstance(adjacency, str)
+            else adjacency
+        ),
+    )
+    check.whole("most_steps", most_steps, least=1, most=10**6)
+    target: _Target = {"epsilon": epsilon, "delta": delta, "mu": mu}
+    return _planned(problem, target, most_steps)
+
+
+def _planned(problem: Problem, target: _Target, most_steps: int) -> Plan:
+    """The best candidate if it is better than no step, and the rivals beside it."""
+    goal = goal_of(**target)
+    level = goal.mu_of(goal.level)
+    best = _best(problem, target, _drafts(problem, level, most_steps))
+    nothing = problem.no_step_risk
+    risk = math.inf if best is None else excess_risk_of(best.run)
+    kept = best if risk < nothing else None
+    return Plan(
+        problem=problem,
+        goal=goal,
+        run=None if kept is None else kept.run,
+        certificate=kept,
+        excess_risk=min(risk, nothing),
+        no_step_risk=nothing,
+        output_perturbation_risk=output_perturbation_risk_of(problem, level),
+        objective_perturbation_risk=objective_perturbation_risk_at_best(problem, level),
+    )
+
+
+def _best(problem: Problem, target: _Target, drafts: list[_Draft]) -> Certificate | None:
+    """The certificate of the best candidate, its noise calibrated; None if none can be."""
+    best: Certificate | None = None
+    for draft in sorted(drafts, key=lambda d: d.risk)[:_FINALISTS]:
+        if best is not None and excess_risk_of(best.run) <= draft.risk:
+            break
+        found = _calibrated(problem, target, draft)
+        if best is None or (found and excess_risk_of(found.run) < excess_risk_of(best.run)):
+            best = found
+    return None if best is None else _cooled(target, best)
+
+
+def _calibrated(problem: Problem, target: _Target, draft: _Draft) -> Certificate | None:
+    phases = [Phase(s.count, s.size, GradientNoise(s.noise)) for s in draft.phases]
+    try:
+        return _with_least_noise(problem.run(phases, draft.ridge), target)
+    except (NoTheoremApplies, Unreachable):
+        return None
+
+
+def _with_least_noise(run: NoisyDescent, target: _Target) -> Certificate:
+    """The certificate of this run with the least noise that meets the goal."""
+    return calibrate(run, **target).certificate
+
+
+def _cooled(target: _Target, best: Certificate) -> Certificate:
+    """The same with steps at the end that use no record, as long as these lower the risk."""
+    if not best.run.objective.ridge or best.run.schedule is not None:
+        return best
+    length = 1
+    while length <= 64:
+        tried = _with_least_noise(replace(best.run, cool_down=length), target)
+        if excess_risk_of(tried.run) >= excess_risk_of(best.run):
+            return best
+        best, length = tried, 2 * length
+    return best
+
+
+def _drafts(problem: Problem, mu: float, most: int) -> list[_Draft]:
+    """Candidates with the noise that closed forms give; calibration only ever lowers it."""
+    made = [*_equal_steps(problem, mu, most), *_shortening(problem, mu, most)]
+    return [d for d in made if math.isfinite(d.risk)]
+
+
+def _landscape(problem: Problem, ridge: float) -> Landscape:
+    return Landscape(
+        low=problem.strong_convexity + ridge,
+        high=problem.smoothness + ridge,
+        dimension=problem.dimension,
+        ridge=ridge,
+        radius=problem.start_distance,
+        gradient_bound=problem.gradient_bound,
+    )
+
+
+def _equal_steps(problem: Problem, mu: float, most: int) -> Iterator[_Draft]:
+    """For each ridge, the steps of Theorem E, shortened so that a whole number of them is best."""
+    scale = problem.smoothness
+    ridges = [scale * 10.0 ** (-6.0 + 8.0 * i / _RIDGES) for i in range(_RIDGES + 1)]
+    drafts = [_at_ridge(problem, mu, ridge, most) for ridge in [0.0, *ridges]]
+    known = sorted((d for d in drafts if d is not None), key=lambda d: d.risk)
+    yield from known[:2]
+
+
+def _at_ridge(problem: Problem, mu: float, ridge: float, most: int) -> _Draft | None:
+    land = _landscape(problem, ridge)
+    if land.low <= 0.0:
+        return None
+    start = land.reach**2
+    floor = problem.dimension * (problem.sensitivity / (land.low * mu)) ** 2
+    learnt = start / (start + floor)  # of the way to the minimiser; the rest is 1 - learnt
+    longest = 2.0 * land.low / (land.low + land.high)
+    per_step = math.log1p(-longest) if longest < 1.0 else -math.inf
+    rest = math.log(floor / (start + floor)) if floor > 0.0 else -math.inf
+    count = rest / per_step if math.isfinite(per_step) else 1.0
+    if not math.isfinite(count) or count > most:
+        count, share = float(most), longest
+    else:
+        count = max(1.0, math.ceil(count * (1.0 - 1e-12)))
+        share = min(-math.expm1(math.log1p(-learnt) / count) if learnt < 1.0 else 1.0, longest)
+    size = share / land.low
+    noise = _noise_of_equal_steps(problem, mu, share, int(count))
+    steps = (Steps(int(count), size, noise),)
+    if not (size > 0.0 and math.isfinite(noise) and noise > 0.0):
+        return None
+    # the last iterate's theorem is not asked here: it traces every step of every candidate
+    return _Draft(steps, ridge, risk_of_steps(land, steps, trials=0))
+
+
+def _noise_of_equal_steps(problem: Problem, mu: float, share: float, count: int) -> float:
+    """(S/mu) sqrt((1 + c)/(1 - c) (1 - c^K)/(1 + c^K)) with 1 - c = share."""
+    log_c = math.log1p(-share) if share < 1.0 else -math.inf
+    spread = (2.0 - share) / share * math.tanh(-0.5 * count * log_c)
+    return problem.sensitivity / mu * math.sqrt(spread)
+
+
+def _shortening(problem: Problem, mu: float, most: int) -> Iterator[_Draft]:
+    """Steps that shorten linearly to zero, in one leg or in several, each from nearer by."""
+    land = _landscape(problem, 0.0)
+    for count in range(1, _MOST_LEGS + 1) if land.low > 0.0 else (1,):
+        for growth in (2.0, 4.0) if count > 1 else (1.0,):
+            weights = [growth**i for i in range(count)]
+            shares = [mu * math.sqrt(weight / sum(weights)) for weight in weights]
+            phases = _linear_legs(problem, land, shares, max(1, most // count))
+            if phases:
+                yield _Draft(phases, 0.0, risk_of_steps(land, phases, trials=1))
+
+
+def _linear_legs(
+    problem: Problem, land: Landscape, shares: list[float], most: int
+) -> tuple[Steps, ...]:
+    """One leg for each share of mu; the next begins where theory puts the end of the last."""
+    distance, cost = land.reach, problem.sensitivity * math.sqrt(problem.dimension)
+    made: list[Steps] = []
+    for share in shares:
+        travel = distance * share / cost  # the sum of step sizes that balances both terms
+        wanted = _FINE * land.high * travel
+        steps = max(1, math.ceil(wanted) if wanted < most else most)
+        noise = problem.sensitivity * math.sqrt(steps) / share
+        size = travel / (steps + 1)
+        if size * land.high > 0.5:  # too few steps for smoothness: by the gradients' bound
+            length = math.hypot(problem.gradient_bound, noise * math.sqrt(problem.dimension))
+            size = max(0.5 / land.high, distance / (length * math.sqrt(steps + 1)))
+        leg = list(_levels(steps, size, noise))
+        if not all(s.size > 0.0 and math.isfinite(s.noise) and s.noise > 0.0 for s in leg):
+            return ()
+        made += leg
+        if land.low > 0.0:
+            distance = min(distance, math.sqrt(2.0 * distance * cost / (share * land.low)))
+    return tuple(made)
+
+
+def _levels(steps: int, size: float, noise: float) -> Iterator[Steps]:
+    """Steps from `size` down to zero, on at most a few levels so that the description is short."""
+    levels = min(steps, _LEVELS)
+    edges = [round(steps * i / levels) for i in range(levels + 1)]
+    for first, end in pairwise(edges):
+        left = 1.0 - 0.5 * (first + end + 1) / (steps + 1)
+        yield Steps(end - first, size * left, noise)
+
+
+def epsilon_shown(made: Plan, delta: float) -> float:
+    """Epsilon of the plan at `delta`: zero without a run, since nothing is released of the data."""
+    return 0.0 if made.certificate is None else made.certificate.epsilon(delta)
