@@ -9,12 +9,14 @@ from __future__ import annotations
 import inspect
 import math
 from collections import Counter
+from functools import partial
 from itertools import islice
 
 import pytest
 
 from twins.cases import cases, conditions, theorems
-from twins.removal import Fate, Hypotheses, claim_of, fate, is_asked, shortfall
+from twins.members import around, laws_of
+from twins.removal import Case, Fate, Hypotheses, claim_of, fate, is_asked, shortfall
 from wane.describe import domains
 from wane.describe.domains import MCP, SCAD, Box, Product, WithRidge
 from wane.describe.domains.base import Domain
@@ -153,6 +155,21 @@ def test_every_hypothesis_is_needed_or_listed(fates, capsys):
             f"{count[Fate.MUTE]} cannot answer, {len(idle)} never false (listed with the reason)"
         )
     assert count[Fate.FALSE] >= 25
+
+
+@pytest.mark.slow
+def test_what_is_listed_is_false_nowhere():
+    """All cases that fail one of the listed hypotheses alone, and wider surroundings of them."""
+    near = [Case(run, partial(laws_of, run)) for run in around(2)]
+    looked_up, met = Hypotheses(), Counter()
+    for theorem in theorems():
+        for condition in theorem.assumes:
+            key = theorem.name, _named(condition)
+            if key in NEVER_FALSE:
+                outside = [*looked_up.only(theorem, condition, (*cases(), *near))]
+                met[key] = len(outside)
+                assert fate(theorem, condition, outside)[0] is not Fate.FALSE, key
+    assert sum(met.values()) > 3 * len(NEVER_FALSE)
 
 
 def test_nothing_is_claimed_below_the_exact_value_at_the_edges():
