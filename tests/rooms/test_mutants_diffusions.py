@@ -163,6 +163,33 @@ def test_near_order_one_the_quadrature_leaves_room_for_its_rounding(shift):
         assert exact <= made.renyi(1.0 + excess) <= exact * (1 + 1e-3)
 
 
+@pytest.mark.parametrize(("first", "second"), [(5.0, 0.1), (1.0, 1.0), (0.3, 1.0)])
+@pytest.mark.parametrize("shift", [0.25, 4.0])
+@pytest.mark.parametrize("order", [1.1, 3.0, 40.0])
+def test_the_quadrature_reaches_both_tails(first, second, shift, order):
+    """Unequal scales: a fine peak on a wide law, against twenty-five digits."""
+    large, small = max(first, second), min(first, second)
+    with mpmath.workdps(25):
+        a, b = mpmath.mpf(large), mpmath.mpf(small)
+
+        def log(x):
+            y = abs(x) * (a - b) / (a * b)
+            share = -mpmath.expm1(-y) / y if y > 0 else mpmath.mpf(1)
+            return mpmath.log1p(abs(x) / a * share) - abs(x) / a - mpmath.log(2 * (a + b))
+
+        def integrand(x):
+            return mpmath.exp(order * log(x) + (1 - order) * log(x - shift))
+
+        near = [small * k for k in (0.2, 1.0, 4.0, 15.0)]
+        far = [large * k for k in (1.0, 4.0, 12.0, 30.0, 70.0)]
+        out = sorted({*near, *far, *(math.sqrt(order) * k * large for k in (0.5, 1, 2, 4))})
+        ends = [-x for x in reversed(out)] + [0.0]
+        ends += [shift * k / 8 for k in range(1, 8)] + [shift] + [shift + x for x in out]
+        exact = mpmath.log(mpmath.quad(integrand, ends)) / (order - 1)
+    found = IteratedLaplace(shift, first, second).renyi(order)
+    assert exact * (1 - mpmath.mpf("1e-13")) <= found <= exact * (1 + mpmath.mpf("1e-9"))
+
+
 def test_beyond_the_largest_order_the_pure_level_answers():
     made = IteratedLaplace(1.0, 1.0, 2.0)
     assert 0.5 * (1 - 1e-11) <= made.renyi(2e12) == made.coupled_renyi(2e12) < made.pure_epsilon

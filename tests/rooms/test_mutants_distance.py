@@ -9,8 +9,15 @@ import numpy as np
 import pytest
 
 from wane.errors import InvalidDescription
-from wane.sampling.chain import Overdamped, PointStart, Target, Underdamped
-from wane.sampling.distance import Diffusion, Direction, Question, certify_closeness, hypotheses
+from wane.sampling.chain import NormalStart, Overdamped, PointStart, Target, Underdamped
+from wane.sampling.distance import (
+    Diffusion,
+    Direction,
+    Question,
+    certify_closeness,
+    certify_distance,
+    hypotheses,
+)
 from wane.sampling.distance.certify import TabulatedCurve
 from wane.sampling.distance.girsanov import (
     convex_divergence,
@@ -29,7 +36,12 @@ from wane.sampling.distance.kinetic import (
 )
 from wane.sampling.distance.question import girsanov_price
 from wane.sampling.distance.shifted_girsanov import Free, Grouping
-from wane.sampling.distance.standard import KineticLetters, Letters
+from wane.sampling.distance.standard import (
+    KineticLetters,
+    Letters,
+    kinetic_letters_of,
+    letters_of,
+)
 
 mp = mpmath.mp.clone()
 mp.dps = 40
@@ -246,6 +258,56 @@ def test_convex_potentials():
         assert (found.holds is True) is holds
 
 
+def test_declared_conditions():
+    for m, holds in ((0.5, True), (0.0, False), (-0.5, False)):
+        found = verdict(hypotheses.strongly_convex, target=Target(m, 2.0, 1))
+        assert (found.holds is True) is holds
+    for bound in (None, 3.0):
+        found = verdict(
+            hypotheses.bounded_gradient, target=Target(0.0, 2.0, 1, gradient_bound=bound)
+        )
+        assert (found.holds is True) is (bound is not None)
+    assert Diffusion(Target(1.0, 1.0, 1), 1.0).temperature == 1.0
+    assert Diffusion(Target(1.0, 1.0, 1), 1.0, temperature=0.5).temperature == 0.5
+
+
+def test_steps_too_long_for_a_contraction():
+    for k0 in (1.0 + 1e-9, 1.5, 1.9):
+        eta = math.sqrt(k0 * math.sqrt(2.0) / (KINETIC.mu * KINETIC.L))
+        assert Contraction.of(replace(KINETIC, eta=eta)).gap == -math.inf
+    for eta in np.geomspace(1e-4, 3.0, 200).tolist():
+        found = kinetic_discretisation(replace(KINETIC, eta=eta), FIRST, 3.0, 2.0)
+        assert found > 0.0
+    lasting = kinetic_discretisation(KINETIC, FIRST, 2.0, 5.0, KINETIC.N * KINETIC.eta)
+    assert kinetic_discretisation(KINETIC, FIRST, 2.0, 5.0) == lasting
+
+
+def test_how_much_a_gradient_step_contracts():
+    """The larger end of the spectrum, never said to contract more than it does."""
+    assert replace(PLAIN, eta=0.75).contraction_gap == pytest.approx(0.5)
+    assert replace(PLAIN, eta=0.01).contraction_gap == pytest.approx(0.01)
+    for eta, L in np.random.default_rng(5).uniform((1.2, 1.0), (1.9, 1.05), (300, 2)).tolist():
+        gap = Letters(1, 0.99, L, math.inf, math.inf, eta, 1, s0=0.0, r0=0.0).contraction_gap
+        exact = 2 - Fraction(eta) * Fraction(L)
+        assert exact - Fraction(1, 10**14) <= Fraction(gap) <= exact
+    assert KINETIC.rate == pytest.approx(1 / 3)
+    light = replace(KINETIC, gam=1.1, L=1.0)
+    assert light.rate == pytest.approx(1.1 - 1 / 1.1)
+
+
+def test_letters_at_another_temperature():
+    target = Target(1.0, 4.0, 3, laplacian_lipschitz=6.0)
+    x = letters_of(Overdamped(target, 0.01, 10, PointStart(0.3), temperature=2.0))
+    assert (x.d, x.m, x.L, x.M3, x.B) == (3, 0.5, 2.0, 3.0, math.inf)
+    assert (x.eta, x.N, x.s0, x.r0) == (0.02, 10, 0.0, 0.3)
+    unknown = letters_of(Overdamped(Target(0.0, 4.0, 3, gradient_bound=5.0), 0.01, 10))
+    assert (unknown.M3, unknown.B, unknown.r0) == (math.inf, 5.0, math.inf)
+    chain = Underdamped(target, 0.01, 10, 3.0, 0.5, NormalStart(0.2, 0.3), temperature=2.0)
+    k = kinetic_letters_of(chain)
+    assert (k.d, k.m, k.L, k.gam, k.mu) == (3, 0.5, 2.0, 3.0, 1.0)
+    assert (k.eta, k.N, k.s0, k.r0) == (0.01, 10, 0.2, 0.3)
+
+
 def test_heavy_friction_and_the_least_one():
     heavy = hypotheses.heavy_friction
     assert verdict(heavy, target=Target(2.0, 2.0, 1), friction=2.0).holds
@@ -294,6 +356,9 @@ def test_closeness_reaches_to_the_last_order_that_is_bounded():
     chain = Overdamped(Target(1.0, 4.0, 2), 1e-3, 5000, PointStart(0.0))
     made = certify_closeness(chain, (1.5, 2.0, 4.0))
     assert made.max_order == 4.0 and math.isinf(made.renyi(4.5))
+    both = [certify_distance(chain, order=2.0, direction=way).value for way in Direction]
+    assert max(both) <= made.renyi(2.0) <= max(both) * (1 + 1e-12)
+    assert max(both) > 1.0001 * min(both)
 
 
 @pytest.mark.parametrize("growth", [0.0, 0.05, 0.5, 1.0])
