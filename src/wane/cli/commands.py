@@ -146,6 +146,7 @@ def kernel(options: Namespace) -> Result:
         delta=options.delta,
         power=options.power,
         points=options.points,
+        target=(options.target_epsilon, options.target_delta),
     )
 
 

@@ -214,4 +214,8 @@ def _kernel(parser: Any) -> None:
     parser.add_argument("--epsilon", type=number, required=True)
     parser.add_argument("--delta", type=number, required=True)
     parser.add_argument("--power", type=whole, default=1, metavar="T", help="apply it T times")
+    parser.add_argument(
+        "--target-epsilon", type=number, help="take the smallest power that meets this epsilon"
+    )
+    parser.add_argument("--target-delta", type=number, help="and this delta")
     parser.add_argument("--points", type=whole, default=21, help="points of the curve")

@@ -25,6 +25,7 @@ from wane.mechanisms.diffusions import (
     OrnsteinUhlenbeckMechanism,
 )
 from wane.mechanisms.hierarchy import CoalitionCertificate, NestedRelease, OpenPath, Reading
+from wane.mechanisms.kernel_calibration import CalibratedPower, calibrated_power
 from wane.mechanisms.kernels import Amplification, Doeblin, MarkovKernel
 from wane.mechanisms.laplace import IteratedLaplace
 from wane.mechanisms.numerical import DiffusionMechanism
@@ -37,6 +38,7 @@ __all__ = [
     "Branch",
     "BranchedRelease",
     "BrownianMechanism",
+    "CalibratedPower",
     "CoalitionCertificate",
     "Comparison",
     "DiffusionMechanism",
@@ -53,6 +55,7 @@ __all__ = [
     "Reading",
     "calibrated_brownian",
     "calibrated_ornstein_uhlenbeck",
+    "calibrated_power",
     "constant_chain",
     "coupled_renyi",
     "gradient_contraction",

@@ -237,9 +237,12 @@ class MarkovKernel:
     def settled(self, times: int) -> MarkovKernel | None:
         """This kernel in place of itself `times` times or more, once its rows hardly differ.
 
-        Rows of all later powers lie between the smallest and largest entries of the columns.
+        Rows of all later powers are means of these rows: they lie between the smallest and largest
+        entries of the columns, and have no more than the lost mass where all entries are zero.
         """
         least, most = self._least, matrices.column_maxima(self.matrix)
+        reached = most > 0.0
+        least, most = least[reached], most[reached]
         if self.relative_error >= 1.0 or not np.all(least > 0.0):
             return None
         r = self.relative_error

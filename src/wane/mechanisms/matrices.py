@@ -177,6 +177,8 @@ def product(first: Any, second: Any) -> Any:
     """The product, dense as soon as many entries are filled."""
     if not sparse.issparse(first) and sparse.issparse(second):
         made = (second.T @ first.T).T
+    elif first is second and not sparse.issparse(first) and np.array_equal(first, first.T):
+        made = first @ first.T  # the same sums, of which BLAS then makes half
     else:
         made = first @ second
     if sparse.issparse(made):

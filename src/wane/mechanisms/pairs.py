@@ -51,6 +51,10 @@ def largest_gap(rows: Array, multiplier: float, hint: Gap | None = None) -> Gap:
     if not np.any(ceiling > 0.0):
         return Gap(0.0, 0, 1)
     best = _climb(rows, scaled, hint)
+    # No divergence exceeds the mass of a row; where rows are disjoint all pairs would be looked at.
+    most = float(rows.sum(axis=1).max())
+    if best.value >= most * (1.0 - rounding(rows.shape[1])):
+        return Gap(most, best.first, best.second)
     return _search(rows, scaled, best, _forms(rows, scaled, multiplier, best))
 
 

@@ -16,6 +16,7 @@ from wane.mechanisms.diffusions import (
     GaussianDiffusion,
     OrnsteinUhlenbeckMechanism,
 )
+from wane.mechanisms.kernel_calibration import calibrated_power
 from wane.mechanisms.kernels import MarkovKernel
 from wane.report.format import round_up_to
 
@@ -117,12 +118,27 @@ def _release_text(fields: dict[str, Any]) -> str:
 
 
 def kernel_summary(
-    path: str, *, epsilon: float, delta: float, power: int = 1, points: int = 21
+    path: str,
+    *,
+    epsilon: float,
+    delta: float,
+    power: int = 1,
+    points: int = 21,
+    target: tuple[float | None, float | None] = (None, None),
 ) -> Summary:
-    """Amplification by a kernel read from a file, or by a power of it."""
+    """Amplification by a kernel read from a file, or by a power of it.
+
+    With a `target` epsilon or delta (the other one stays as it is) the power is the smallest that
+    meets it.
+    """
     points = check.whole("points", points, least=2, most=10_000)
     kernel = MarkovKernel.read(path)
-    kernel = kernel.power(power) if power != 1 else kernel
+    if target != (None, None):
+        wanted = [b if t is None else t for t, b in zip(target, (epsilon, delta), strict=True)]
+        made = calibrated_power(kernel, (epsilon, delta), epsilon=wanted[0], delta=wanted[1])
+        kernel, power = made.kernel, made.power
+    elif power != 1:
+        kernel = kernel.power(power)
     found = kernel.amplify(epsilon=epsilon, delta=delta)
     grid = [epsilon * i / (points - 1) for i in range(points)]
     curve = kernel.amplified_curve(grid, epsilon=epsilon, delta=delta)
