@@ -22,8 +22,8 @@ RISK = "it is about accuracy, and no privacy rests on it"
 INFINITE = "a void certificate says infinity or one, of which half is no smaller claim"
 
 NO_CLAIM: dict[str, str] = {
-    "certificates.calibrate._Search.mu": TARGET,
-    "certificates.calibrate._Search.mu_by": TARGET,
+    "certificates.calibration._Search.mu": TARGET,
+    "certificates.calibration._Search.mu_by": TARGET,
     "certificates.certificate.Certificate.bracket_mu": LOWER,
     "certificates.certificate.Certificate.least_mu": LOWER,
     "certificates.targets.ApproximateGoal.mu_of": TARGET,
