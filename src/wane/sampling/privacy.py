@@ -63,8 +63,7 @@ def _close(run: SampledPosterior) -> Answer:
 
 
 @hypothesis("friction brings two chains together at every step")
-def _contracting(run: SampledPosterior) -> Answer:
-    assert isinstance(run, UnderdampedRun)
+def _contracting(run: UnderdampedRun) -> Answer:
     if math.isfinite(kinetic_privacy.last_state_mu(run.chain, 0.0)):
         return holds(f"friction={run.friction:g}, step_size={run.step_size:g}")
     target = run.chain.target
@@ -110,31 +109,29 @@ def range_transfer(run: SampledPosterior) -> Guarantee:
 
 
 @theorem(
-    of=SampledPosterior,
+    of=UnderdampedRun,
     source=Citation("wane", "docs/proofs/kinetic-privacy.md, Corollary"),
     assumes=(_bounded_gradient,),
 )
-def kinetic_composition(run: SampledPosterior) -> GaussianDP:
+def kinetic_composition(run: UnderdampedRun) -> GaussianDP:
     """The noise of all steps together hides a record, whether or not the chain contracts.
 
     Claim.  mu = Delta sqrt(u N eta/(2 gam tau)), u the inverse mass.
     """
-    assert isinstance(run, UnderdampedRun)
     mu = kinetic_privacy.composed_mu(run.chain, run.posterior.gradient_sensitivity)
     return GaussianDP(mu).repeat(run.samples)
 
 
 @theorem(
-    of=SampledPosterior,
+    of=UnderdampedRun,
     source=Citation("wane", "docs/proofs/kinetic-privacy.md, Theorem"),
     assumes=(_bounded_gradient, _contracting),
 )
-def kinetic_last_state(run: SampledPosterior) -> GaussianDP:
+def kinetic_last_state(run: UnderdampedRun) -> GaussianDP:
     """Friction forgets: only the last stretch of an underdamped chain tells of a record.
 
     Claim.  mu = (c_Psi |Psi| + u Delta sqrt(K eta))/sqrt(2 gam u tau), least over windows K.
     """
-    assert isinstance(run, UnderdampedRun)
     mu = kinetic_privacy.last_state_mu(run.chain, run.posterior.gradient_sensitivity)
     return GaussianDP(mu).repeat(run.samples)
 

@@ -13,6 +13,7 @@ from wane.describe.facts import NO_FACTS, FactKind, Facts
 from wane.errors import InvalidDescription, NoTheoremApplies
 
 D = TypeVar("D")
+D_contra = TypeVar("D_contra", contravariant=True)
 C = TypeVar("C")
 C_co = TypeVar("C_co", covariant=True)
 
@@ -91,14 +92,14 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Hypothesis(Generic[D]):
+class Hypothesis(Generic[D_contra]):
     """A named hypothesis."""
 
     statement: str
     basis: Basis
-    check: Callable[[D], Answer]
+    check: Callable[[D_contra], Answer]
 
-    def __call__(self, description: D, facts: Facts = NO_FACTS) -> Finding:
+    def __call__(self, description: D_contra, facts: Facts = NO_FACTS) -> Finding:
         """Look the hypothesis up in a description, and in the facts stated beside it."""
         return self._found(self.check(description))
 
@@ -107,7 +108,7 @@ class Hypothesis(Generic[D]):
 
 
 @dataclass(frozen=True)
-class FactHypothesis(Hypothesis[D]):
+class FactHypothesis(Hypothesis[D_contra]):
     """A hypothesis on a fact, which must have been stated for the very description at hand.
 
     Attributes:
@@ -118,10 +119,10 @@ class FactHypothesis(Hypothesis[D]):
     """
 
     kind: FactKind
-    about: Callable[[D], str]
-    judge: Callable[[D, float], Answer]
+    about: Callable[[D_contra], str]
+    judge: Callable[[D_contra, float], Answer]
 
-    def __call__(self, description: D, facts: Facts = NO_FACTS) -> Finding:
+    def __call__(self, description: D_contra, facts: Facts = NO_FACTS) -> Finding:
         """Judge the fact that was stated for this description; one of another is none."""
         value = self.value(description, facts)
         if value is not None:
@@ -135,7 +136,7 @@ class FactHypothesis(Hypothesis[D]):
             )
         return self._found(self.check(description))
 
-    def value(self, description: D, facts: Facts) -> float | None:
+    def value(self, description: D_contra, facts: Facts) -> float | None:
         """Return the number that was stated for this description; None for any other."""
         if not facts.stated:  # then no description needs to be written down
             return None

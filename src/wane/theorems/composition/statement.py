@@ -92,7 +92,11 @@ def stated_cost(release: StatedRelease) -> Answer:
     unverified="the numbers are the description's own; a document's fingerprint covers them",
 )
 def as_stated(release: StatedRelease) -> Guarantee:
-    """A release costs what is stated of it."""
+    """A release costs what is stated of it.
+
+    Claim.  mu-Gaussian privacy; or (epsilon, delta), which is at worst randomised response that
+    fails with probability delta; each except with the stated probability of failure.
+    """
     return guarantee_from_fields(release.cost)
 
 
