@@ -119,6 +119,9 @@ from wane.describe import (
     ShuffledOnce as ShuffledOnce,
 )
 from wane.describe import (
+    StatedRelease as StatedRelease,
+)
+from wane.describe import (
     Temperature as Temperature,
 )
 from wane.describe import (
@@ -247,6 +250,9 @@ from wane.planning import (
 from wane.theorems.log_sobolev.spread import (
     tracked_log_sobolev as tracked_log_sobolev,
 )
+from wane.theorems.registry import (
+    THEOREMS as THEOREMS,
+)
 from wane_papers import (
     literature as literature,
 )
@@ -306,6 +312,8 @@ __all__ = [
     "ShuffledOnce",
     "Simplex",
     "SortedLOne",
+    "StatedRelease",
+    "THEOREMS",
     "Temperature",
     "TotalVariation",
     "Unbounded",

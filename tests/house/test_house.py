@@ -15,8 +15,8 @@ import pytest
 
 import wane
 from wane.errors import MissingExtra
-from wane.theorems.registry import ANALYSES
-from wane.theorems.theorem import Analysis
+from wane.theorems.registry import THEOREMS
+from wane.theorems.theorem import Theorem
 
 ROOT = Path(wane.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
@@ -95,14 +95,14 @@ def test_every_analysis_is_registered():
         for module in modules()
         if module.__name__.endswith(".statement")
         for value in vars(module).values()
-        if isinstance(value, Analysis)
+        if isinstance(value, Theorem)
     }
-    assert set(found) == {id(a) for a in ANALYSES}, sorted(found.values())
-    names = [a.name for a in ANALYSES]
+    assert set(found) == {id(a) for a in THEOREMS}, sorted(found.values())
+    names = [a.name for a in THEOREMS]
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("analysis", ANALYSES, ids=lambda a: a.name)
+@pytest.mark.parametrize("analysis", THEOREMS, ids=lambda a: a.name)
 def test_theorems_are_documented_and_their_citation_resolves(analysis):
     doc = inspect.getdoc(analysis.formula) or ""
     assert doc.splitlines()[0].endswith("."), "the first line is the conclusion in words"

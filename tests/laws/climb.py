@@ -29,7 +29,7 @@ from wane.describe import (
 )
 from wane.describe.domains import Box
 from wane.errors import InvalidDescription
-from wane.theorems.theorem import Analysis, Applies
+from wane.theorems.theorem import Applies, Theorem
 
 GENES = 20
 Score = Callable[[np.ndarray], float]
@@ -175,12 +175,12 @@ def _built(drawn: Drawn, shape: Shape, sizes, plan, names) -> Case | None:
     return Case(shape, drawn.name, run, made, (1, *others), second, starts)
 
 
-def descent_score(analysis: Analysis, batches: str) -> Score:
+def descent_score(analysis: Theorem, batches: str) -> Score:
     """The score of the losses, data sets and schedule of a point."""
     return score_of(analysis, lambda genes: case_of(genes, batches))
 
 
-def score_of(analysis: Analysis, case_at: Callable[[np.ndarray], Any]) -> Score:
+def score_of(analysis: Theorem, case_at: Callable[[np.ndarray], Any]) -> Score:
     """The largest quotient of exact to certified; a false claim is reported by its run."""
 
     def score(genes: np.ndarray) -> float:

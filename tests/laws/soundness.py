@@ -27,13 +27,15 @@ from laws.gaussian import GaussianCase, gaussian_cases
 from laws.line import DIVERGENCE, QUADRATURE, hockey_stick, renyi
 from laws.plane import plane_cases
 from laws.purpose import purposeful
+from wane.describe import NoisyDescent
 from wane.describe.facts import Facts
 from wane.guarantees import GaussianDP, Guarantee, NumericalDP
 from wane.theorems.lemmas.family import Profile, Tuned
-from wane.theorems.registry import ANALYSES
-from wane.theorems.theorem import Analysis, Applies
+from wane.theorems.registry import THEOREMS
+from wane.theorems.theorem import Applies, Theorem
 
 ORDERS = (1.5, 4.0, 10.0)
+OF_DESCENTS = tuple(theorem for theorem in THEOREMS if theorem.of is NoisyDescent)
 EPSILONS = (0.0, 0.3, 1.0, 3.0)
 ROUNDING = 1e-10
 """The Gaussian oracle inverts covariances; its own relative error."""
@@ -102,7 +104,7 @@ class Tally:
     families: dict[str, int] = field(default_factory=dict)
     violations: dict[str, list[str]] = field(default_factory=dict)
 
-    def judge(self, case: Any, rng, analyses: Iterable[Analysis[Any]] = ANALYSES) -> None:
+    def judge(self, case: Any, rng, analyses: Iterable[Theorem[Any]] = OF_DESCENTS) -> None:
         """Compare one case with every theorem that applies to it."""
         self.pairs += case.count
         self.families[case.family] = self.families.get(case.family, 0) + case.count
@@ -163,7 +165,7 @@ class Tally:
         return "\n".join(lines)
 
 
-def verdict_of(analysis: Analysis[Any], case: Any) -> Any:
+def verdict_of(analysis: Theorem[Any], case: Any) -> Any:
     """What a theorem says of a case, with the facts that are true of that very run."""
     return analysis(case.run, Facts(tuple(getattr(case, "facts", ()))))
 
@@ -192,7 +194,7 @@ def corpus(size: int, seed: int = 0) -> tuple[Any, ...]:
 
 
 def violations(
-    analyses: Iterable[Analysis[Any]] = ANALYSES, among: Iterable[Any] | None = None
+    analyses: Iterable[Theorem[Any]] = OF_DESCENTS, among: Iterable[Any] | None = None
 ) -> dict[str, list[str]]:
     """Return what these theorems claim below the truth of the cases, or where they raise."""
     tally, rng = Tally(), np.random.default_rng(0)

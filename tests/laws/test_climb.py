@@ -12,7 +12,7 @@ from laws.purpose import curved_average
 from laws.samplers import draw_kinetic, draw_sampled
 from laws.test_samplers import judge_distance, judge_kinetic, judge_privacy
 from wane.describe import NoisyDescent
-from wane.theorems.registry import ANALYSES
+from wane.theorems import registry
 
 BATCHES = {
     "poisson_composition": ("poisson",),
@@ -25,7 +25,7 @@ BATCHES = {
 }
 OF_FACTS = {"log_sobolev_dynamics": known_spread, "averaged_last_iterate": curved_average}
 """Theorems that need a fact of the run, and what makes a run with one."""
-THEOREMS = [a for a in ANALYSES if a.of is NoisyDescent]
+THEOREMS = [a for a in registry.THEOREMS if a.of is NoisyDescent]
 
 
 LEAST_MET = 50

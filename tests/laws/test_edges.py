@@ -25,8 +25,8 @@ from wane.describe import (
 from wane.describe.domains import MCP, Ball, Ridge, Unbounded
 from wane.describe.facts import Facts
 from wane.theorems import hypotheses as conditions
-from wane.theorems.registry import ANALYSES
-from wane.theorems.theorem import Applies, Condition, FactCondition
+from wane.theorems.registry import THEOREMS
+from wane.theorems.theorem import Applies, FactHypothesis, Hypothesis
 
 CYCLIC = make_run(batches=Cyclic(10))
 
@@ -101,9 +101,9 @@ EDGES = {
 HYPOTHESES = {
     n: c
     for n, c in vars(conditions).items()
-    if isinstance(c, Condition) and not isinstance(c, FactCondition)
+    if isinstance(c, Hypothesis) and not isinstance(c, FactHypothesis)
 }
-OF_ONE_RUN = {n: c for n, c in vars(conditions).items() if isinstance(c, FactCondition)}
+OF_ONE_RUN = {n: c for n, c in vars(conditions).items() if isinstance(c, FactHypothesis)}
 
 
 def test_every_hypothesis_has_an_edge():
@@ -118,8 +118,8 @@ def test_edges(name):
     refusal = condition(outside)
     assert refusal.holds is not True
     assert refusal.because
-    users = [a for a in ANALYSES if condition in a.assumes]
-    assert users or any(condition in (a.tight_when or ()) for a in ANALYSES)
+    users = [a for a in THEOREMS if condition in a.assumes]
+    assert users or any(condition in (a.tight_when or ()) for a in THEOREMS)
     names = {a.name for a in users}
     for verdict in certify(outside).verdicts:
         if verdict.analysis.name in names:

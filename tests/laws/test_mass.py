@@ -15,10 +15,10 @@ from wane.describe import NoisyDescent
 from wane.guarantees import GaussianDP
 from wane.theorems.composition.statement import gaussian_composition
 from wane.theorems.joint_programme.statement import last_iterate
-from wane.theorems.registry import ANALYSES
+from wane.theorems.registry import THEOREMS
 from wane.theorems.theorem import Applies
 
-OF_DESCENT = {a.name for a in ANALYSES if a.of is NoisyDescent}
+OF_DESCENT = {a.name for a in THEOREMS if a.of is NoisyDescent}
 LEAST_MET = 50
 
 
@@ -65,7 +65,7 @@ class Understated:
         verdict = self.inner(run, facts)
         if not isinstance(verdict, Applies) or not isinstance(verdict.guarantee, GaussianDP):
             return verdict
-        return replace(verdict, guarantee=GaussianDP(verdict.guarantee.mu * self.factor))
+        return replace(verdict, conclusion=GaussianDP(verdict.guarantee.mu * self.factor))
 
 
 @pytest.mark.parametrize("theorem", [gaussian_composition, last_iterate])

@@ -26,12 +26,12 @@ from wane.describe import (
     WithoutReplacement,
 )
 from wane.describe.fields import run_from_fields, run_to_fields
-from wane.theorems.registry import ANALYSES
-from wane.theorems.theorem import Applies, DoesNotApply
+from wane.theorems.registry import THEOREMS
+from wane.theorems.theorem import Applies, Refuses
 
 EXACT = 1e-9
 laws = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-fast = [a for a in ANALYSES if "composition" not in a.name or a.name.startswith("gaussian")]
+fast = [a for a in THEOREMS if "composition" not in a.name or a.name.startswith("gaussian")]
 
 
 SEARCHED = {"poisson_last_iterate", "fixed_size_last_iterate", "last_iterate_modulus"}
@@ -48,7 +48,7 @@ def measure(verdict) -> float | None:
     return verdict.guarantee.renyi(8.0) if isinstance(verdict, Applies) else None
 
 
-def answers(run, analyses=ANALYSES) -> dict[str, float | None]:
+def answers(run, analyses=THEOREMS) -> dict[str, float | None]:
     return {v.analysis.name: measure(v) for v in certify(run, analyses).verdicts}
 
 
@@ -65,7 +65,7 @@ def same(one, other, *, rel=EXACT):
 @given(runs())
 def test_refusals_say_what_stands_in_the_way(run):
     for verdict in certify(run).verdicts:
-        if isinstance(verdict, DoesNotApply):
+        if isinstance(verdict, Refuses):
             assert verdict.obstacles
             for obstacle in verdict.obstacles:
                 assert obstacle.statement and obstacle.because

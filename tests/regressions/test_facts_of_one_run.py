@@ -28,9 +28,12 @@ from wane import (
     curve,
     tracked_log_sobolev,
 )
-from wane.certificates import certificate_document
+from wane.certificates import (
+    certificate_document,
+    certificate_from_fields,
+    certificate_to_fields,
+)
 from wane.cli.main import main
-from wane.learn.releases import certificate_from_fields, certificate_to_fields
 from wane.sampling import Losses, Posterior
 from wane.sampling.planning import Wish, plan_posterior
 from wane.sampling.privacy import certify_samples

@@ -8,7 +8,7 @@ import pytest
 import wane
 from wane.errors import InvalidDescription, Unreachable
 
-home = importlib.import_module("wane.certificates.calibrate")
+home = importlib.import_module("wane.certificates.calibration")
 
 CONVEX = wane.Objective(gradient_bound=1.0, smoothness=0.25, strong_convexity=0.0, ridge=1e-3)
 COMMON = {"records": 1000, "steps": 300, "step_size": 1.0, "noise": wane.NoiseMultiplier(2.0)}

@@ -11,7 +11,12 @@ import pytest
 from learn_cases import declared, targets
 
 from runs import make_run
-from wane.certificates import JointCertificate, SideRelease, certificate_document, certify
+from wane.certificates import (
+    certificate_document,
+    certify,
+    stated_release,
+    together,
+)
 from wane.describe import (
     Adjacency,
     Cyclic,
@@ -119,7 +124,7 @@ def test_the_noise_is_that_of_its_guarantee():
     features = np.concatenate([rows(3, 1000), np.zeros((9000, 3))])
     low, high = (released(features, Logistic(), None, z).smoothness for z in (0.0, 1.0))
     assert high - low == pytest.approx(0.25 / 10_000 / MU, rel=2.0**-9)  # the grid's spacing
-    guarantee = released(features, Logistic(), None).release.guarantee
+    guarantee = certify(released(features, Logistic(), None).release).guarantee
     assert guarantee == WithFailure(GaussianDP(MU), BETA)
 
 
@@ -155,7 +160,7 @@ def test_longer_steps_are_certified_together_with_the_bound():
     known = certify(longer).epsilon(1e-5)  # the theorems expand, and charge for every iterate
     found = certify(longer, facts=[bound.about(longer)])
     assert found.best().analysis.name == "averaged_last_iterate"
-    joint = JointCertificate((bound.release, found))
+    joint = together((certify(bound.release), found))
     assert joint.epsilon(1e-5) < 0.75 * known
     assert verify(certificate_document(joint, delta=1e-5)).verified
 
@@ -251,7 +256,7 @@ def test_an_estimator_takes_longer_steps_within_its_target(adjacency, epsilon, d
     assert model.run_.step_size > 1.5 * plain.run_.step_size
     assert model.run_.steps < plain.run_.steps
     assert isinstance(model.run_.batches, FullBatch)
-    bound, run = model.certificate_.parts
+    bound, run = model.certificate_.each
     assert run.run == model.run_ and run == certify(model.run_, facts=run.facts)
     (fact,) = run.facts
     assert fact.kind is FactKind.AVERAGE_SMOOTHNESS
@@ -277,7 +282,7 @@ def test_whatever_the_bound_turns_out_to_be_the_promise_is_kept():
         (fact,) = made.certificate.parts[1].facts
         seen.add(fact.value)
         assert made.certificate.epsilon(1e-5) <= promised
-        assert made.certificate.parts[1].mu <= ready.certificate.parts[1].guarantee.mu
+        assert made.certificate.each[1].mu <= ready.certificate.each[1].mu
         assert made.run.objective.gradient_bound == made.gradients.objective.gradient_bound
     M = ready.gradients.objective.smoothness
     assert len(seen) >= 4 and max(seen) == M
@@ -380,7 +385,7 @@ def test_a_plan_in_view_of_the_bound_has_the_same_time_and_the_same_noise():
     of = Problem(link=Logistic(), records=20_000, features=8, feature_norm=1.0)
     target = {"epsilon": 1.0, "delta": 1e-5, "adjacency": Adjacency.ZERO_OUT}
     plain = plan(of, batches=FullBatch(), clip=0.2, **target)
-    release = SideRelease("a bound", GaussianDP(0.1), "a test", Adjacency.ZERO_OUT)
+    release = stated_release("a bound", GaussianDP(0.1), "a test", Adjacency.ZERO_OUT)
     bound = CurvatureBound(0.04, release, 20_000, 0.2)
     longer = plan(of, batches=FullBatch(), clip=0.2, curvature=bound, **target)
     assert longer.objective == plain.objective and 3.9 * longer.steps < plain.steps

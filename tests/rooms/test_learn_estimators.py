@@ -46,7 +46,6 @@ from wane.learn import (
     PrivatePoissonRegressor,
     PrivateRidge,
     TooFewRecords,
-    VoidCertificate,
     load_model,
 )
 
@@ -153,7 +152,7 @@ def test_no_two_private_fits_are_alike_and_seeded_ones_are_void():
     seeded = clone(model).set_params(seed_voids_privacy=5)
     assert np.array_equal(seeded.fit(X, y).coef_, clone(seeded).fit(X, y).coef_)
     void = seeded.certificate_
-    assert isinstance(void, VoidCertificate)
+    assert void.void_because
     assert math.isinf(void.epsilon(1e-5)) and void.delta(3.0) == 1.0 and void.mu is None
     assert "seed" in void.explain()
     assert void.nominal.epsilon(1e-5) <= 1.0
@@ -182,7 +181,7 @@ def test_who_insists_on_reading_the_data_is_warned_and_gets_no_certificate(model
     with pytest.warns(DataDependentWarning, match=what):
         model.fit(X, y)
     assert math.isinf(model.certificate_.epsilon(1e-5))
-    assert what in model.certificate_.reasons[0]
+    assert what in model.certificate_.void_because[0]
 
 
 BAD = {
@@ -320,7 +319,7 @@ def test_warm_start_from_a_private_model_is_composed(name):
     first, X, y = example(name)
     first.fit(X, y)
     again = clone(first).set_params(warm_start=first).fit(X, y)
-    parts = again.certificate_.parts
+    parts = again.certificate_.each
     assert [part.run for part in parts] == [first.run_, again.run_]
     assert again.certificate_.epsilon(1e-5) > max(p.epsilon(1e-5) for p in parts)
     ready = again._prepare(X, y)

@@ -73,8 +73,8 @@ def test_a_scaler_that_learns_voids_the_certificate():
     pipeline = make_pipeline(StandardScaler(), model()).fit(ROWS, LABELS)
     certificate = pipeline[-1].certificate_
     assert math.isinf(certificate.epsilon(1e-5))
-    assert "StandardScaler" in certificate.reasons[0]
-    assert "PublicScaler" in certificate.reasons[0]
+    assert "StandardScaler" in certificate.void_because[0]
+    assert "PublicScaler" in certificate.void_because[0]
 
 
 @pytest.mark.parametrize("step", [PublicScaler((-2.0, 2.0)), Normalizer(), "passthrough"])
@@ -87,7 +87,7 @@ def test_a_search_on_private_rows_voids_what_it_chose():
     search = GridSearchCV(model(), {"ridge": [0.01, 0.1]}, cv=2).fit(ROWS, LABELS)
     certificate = search.best_estimator_.certificate_
     assert math.isinf(certificate.epsilon(1e-5))
-    assert "GridSearchCV" in certificate.reasons[0]
+    assert "GridSearchCV" in certificate.void_because[0]
 
 
 def test_bags_with_repetition_void_their_members():

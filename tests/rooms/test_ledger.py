@@ -14,7 +14,6 @@ import pytest
 from runs import RIDGE_RUN
 from wane import Adjacency, certify
 from wane.errors import InvalidDescription
-from wane.learn.void import VoidCertificate
 from wane.ledger import Budget, BudgetExceeded, Ledger
 from wane.ledger.storage import LedgerFault
 
@@ -78,7 +77,7 @@ def test_a_budget_below_what_is_spent_is_refused(account):
 
 
 def test_a_void_certificate_is_refused(account):
-    void = VoidCertificate(CERTIFICATE, ("a seed was given",))
+    void = CERTIFICATE.void(("a seed was given",))
     with pytest.raises(InvalidDescription, match="a seed was given"), account.spend(void):
         pass
 

@@ -23,7 +23,7 @@ from wane.describe.domains import MCP, Ridge, Unbounded
 from wane.describe.facts import Facts
 from wane.errors import InvalidDescription
 from wane.theorems.lemmas import lipschitz as facts
-from wane.theorems.registry import ANALYSES
+from wane.theorems.registry import THEOREMS
 
 mp = mpmath.mp.clone()
 mp.dps = 50
@@ -191,7 +191,7 @@ def test_a_multiplier_needs_a_bound():
 
 def test_log_sobolev_dynamics_is_never_below_its_formula():
     """With the run's numbers as they are and fifty digits for all that follows."""
-    (theorem,) = (a for a in ANALYSES if a.name == "log_sobolev_dynamics")
+    (theorem,) = (a for a in THEOREMS if a.name == "log_sobolev_dynamics")
     for _ in range(60):
         eta, s, k, C = RNG.uniform(0.1, 2.0, 4).tolist()
         k *= 0.9 / (eta * s) ** 2 / 2.0

@@ -26,9 +26,9 @@ from wane.describe.domains import Diameter
 from wane.guarantees import Pair
 from wane.theorems.lemmas import positions as records
 from wane.theorems.lemmas.loss_moduli import Batch, cool_down_modulus, step_modulus
-from wane.theorems.registry import ANALYSES
+from wane.theorems.registry import THEOREMS
 
-BY_NAME = {a.name: a for a in ANALYSES}
+BY_NAME = {a.name: a for a in THEOREMS}
 NONSMOOTH = Objective(gradient_bound=1.0, strong_convexity=0.0)
 
 

@@ -13,15 +13,16 @@ import pytest
 import wane
 from wane import report
 from wane.certificates import (
+    Certificate,
     Circumstances,
-    JointCertificate,
     NoiseSource,
-    SideRelease,
     certificate_document,
     certificate_fields,
     certificate_schema,
     certify,
     configuration_hash,
+    stated_release,
+    together,
 )
 from wane.cli.commands import bundled
 from wane.describe import Adjacency
@@ -70,14 +71,16 @@ def valid(made: dict) -> None:
     )
 
 
-def joint() -> JointCertificate:
-    side = SideRelease(
-        "a bound on the curvature",
-        WithFailure(GaussianDP(0.1), 1e-7),
-        "docs/x.md",
-        Adjacency.REPLACE_ONE,
+def joint() -> Certificate:
+    side = certify(
+        stated_release(
+            "a bound on the curvature",
+            WithFailure(GaussianDP(0.1), 1e-7),
+            "docs/x.md",
+            Adjacency.REPLACE_ONE,
+        )
     )
-    return JointCertificate((side, certify(RUN)))
+    return together((side, certify(RUN)))
 
 
 def test_the_schema_is_a_schema():

@@ -31,10 +31,8 @@ from wane.sampling.distance import (
     BOUNDS,
     Diffusion,
     Direction,
-    DistanceBound,
     Friction,
     Reference,
-    Refused,
     certify_closeness,
     certify_distance,
     optimised,
@@ -45,6 +43,7 @@ from wane.sampling.distance.certify import TabulatedCurve
 from wane.sampling.distance.shifted_girsanov import Free, Grouping, ShiftedGirsanov
 from wane.sampling.distance.special import minus_log_cos
 from wane.sampling.distance.standard import kinetic_letters_of, letters_of
+from wane.theorems.theorem import Refuses, Theorem
 
 ROOT = Path(wane.__file__).parents[2]
 TARGET = Target(1.0, 4.0, 10, laplacian_lipschitz=0.0)
@@ -132,7 +131,7 @@ def test_bounds_are_documented_and_their_proofs_exist(bound):
 def test_every_bound_is_registered():
     from wane.sampling.distance import bounds
 
-    found = [v for v in vars(bounds).values() if isinstance(v, DistanceBound)]
+    found = [v for v in vars(bounds).values() if isinstance(v, Theorem)]
     assert {b.name for b in found} == {b.name for b in BOUNDS}
 
 
@@ -151,9 +150,9 @@ def test_proofs_name_code_that_exists():
 @pytest.mark.parametrize("direction", Direction)
 def test_the_smallest_bound_rules(direction):
     cert = certify_distance(CHAIN, order=2.0, direction=direction)
-    assert cert.best.bound.name == "shifted_girsanov"
+    assert cert.best.theorem.name == "shifted_girsanov"
     assert 5e-4 < cert.value < 7.7e-4
-    names = {v.bound.name for v in cert.verdicts}
+    names = {v.theorem.name for v in cert.verdicts}
     assert names == {"shifted_girsanov", "discretisation_and_mixing"}
     assert "shifted_girsanov [wane, docs/proofs/langevin-overdamped.md" in cert.explain()
     assert cert.total_variation <= math.sqrt(cert.value / 2) * (1 + 1e-12)
@@ -173,7 +172,7 @@ def test_kullback_leibler_is_order_one():
 def test_refusals_name_the_hypothesis_and_the_cure():
     lost = replace(CHAIN, start=NormalStart(0.25))
     cert = certify_distance(lost, order=2.0, direction=Direction.CHAIN_FIRST)
-    assert all(isinstance(v, Refused) for v in cert.verdicts)
+    assert all(isinstance(v, Refuses) for v in cert.verdicts)
     assert "start.distance is not declared" in cert.explain()
     with pytest.raises(NoTheoremApplies, match="distance_bound"):
         _ = cert.value
@@ -193,12 +192,12 @@ def test_discretisation_alone_needs_less():
     bumpy = Target(-1.0, 1.0, 10, gradient_bound=3.0)
     asked = {"order": 2.0, "direction": Direction.CHAIN_FIRST, "reference": Reference.DIFFUSION}
     convex = certify_distance(Overdamped(flat, 1e-3, 2000, PointStart(1.0)), **asked)
-    assert convex.best.bound.name == "girsanov_convex"
+    assert convex.best.theorem.name == "girsanov_convex"
     lipschitz = certify_distance(Overdamped(bumpy, 1e-3, 2000), **asked)
-    assert lipschitz.best.bound.name == "girsanov_lipschitz"
+    assert lipschitz.best.theorem.name == "girsanov_lipschitz"
     assert lipschitz.value == pytest.approx(0.010366, rel=1e-3)
     kinetic = certify_distance(replace(KINETIC, target=flat), **asked)
-    assert kinetic.best.bound.name == "girsanov_kinetic"
+    assert kinetic.best.theorem.name == "girsanov_kinetic"
     assert max(convex.value, kinetic.value) < 0.1
 
 

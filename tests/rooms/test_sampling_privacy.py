@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import wane
 from wane.audit import langevin_law as law
-from wane.certificates import JointCertificate
+from wane.certificates import together
 from wane.describe import Adjacency, Objective
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP
@@ -198,7 +198,7 @@ def test_several_samples_compose():
         for k in (1, 9)
     )
     assert nine.mu == pytest.approx(3.0 * one.mu, rel=1e-12)
-    assert nine.mu >= JointCertificate((one,) * 9).mu * (1.0 - 1e-12)
+    assert nine.mu >= together((one,) * 9).mu * (1.0 - 1e-12)
     transfers = [verdicts(c).get("gibbs_transfer") for c in (one, nine)]
     assert all(t is not None for t in transfers)
 

@@ -18,10 +18,10 @@ from wane import (
 )
 from wane.certificates import (
     Circumstances,
-    JointCertificate,
     NoiseSource,
-    SideRelease,
     certificate_document,
+    stated_release,
+    together,
 )
 from wane.cli import statement as command
 from wane.cli.options import number
@@ -196,10 +196,12 @@ def test_an_infinite_epsilon_is_not_registered(document):
 
 
 def test_all_releases_are_listed():
-    side = SideRelease(
-        "A private bound.", GaussianDP(0.2), "docs/proofs/curvature.md", RUN.adjacency
+    side = certify(
+        stated_release(
+            "A private bound.", GaussianDP(0.2), "docs/proofs/curvature.md", RUN.adjacency
+        )
     )
-    joint = JointCertificate((side, certify(RUN)))
+    joint = together((side, certify(RUN)))
     made = certificate_document(joint, delta=DELTA)
     text = report.privacy_statement(made)
     entry = report.registry_entry(made)["deployment"]

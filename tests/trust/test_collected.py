@@ -23,7 +23,12 @@ from trust.collected import (
     verdict,
 )
 from trust.sealed import sealed
-from wane.certificates import JointCertificate, SideRelease, certificate_document, certify
+from wane.certificates import (
+    certificate_document,
+    certify,
+    stated_release,
+    together,
+)
 from wane.guarantees import RenyiDP
 
 TESTS = Path(__file__).parents[1]
@@ -59,13 +64,13 @@ def test_a_wrong_fingerprint(monkeypatch):
 """
 UNPROVEN = """
 from runs import RIDGE_RUN
-from wane.certificates import JointCertificate, SideRelease, certify
+from wane.certificates import certify, stated_release, together
 from wane.guarantees import RenyiDP
 from wane.certificates import certificate_document
 
 def test_a_side_release_of_another_kind():
-    side = SideRelease("a bound", RenyiDP.zcdp(0.1), "a page", RIDGE_RUN.adjacency)
-    certificate_document(JointCertificate((side, certify(RIDGE_RUN))), delta=1e-5)
+    side = certify(stated_release("a bound", RenyiDP.zcdp(0.1), "a page", RIDGE_RUN.adjacency))
+    certificate_document(together((side, certify(RIDGE_RUN))), delta=1e-5)
 """
 
 
@@ -121,8 +126,8 @@ def test_verdicts_have_reasons():
     assert lowered.outcome == REFUSED and list(lowered.why) == ["too small"]
     late = verdict(document, "me", seconds=1e-6)
     assert late.outcome == LATE and list(late.why) == ["verifying takes more than 1e-06 seconds"]
-    side = SideRelease("a bound", RenyiDP.zcdp(0.1), "a page", RIDGE_RUN.adjacency)
-    parts = JointCertificate((side, certify(RIDGE_RUN)))
+    side = certify(stated_release("a bound", RenyiDP.zcdp(0.1), "a page", RIDGE_RUN.adjacency))
+    parts = together((side, certify(RIDGE_RUN)))
     unknown = certificate_document(parts, delta=1e-5)
     beyond = verdict(unknown, "me")
     assert beyond.outcome == NOT_VERIFIED and "releases" in next(iter(beyond.why))

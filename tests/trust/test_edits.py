@@ -18,11 +18,11 @@ from wane.certificates import (
     Circumstances,
     EarlierReleases,
     ExactNoise,
-    JointCertificate,
     NoiseSource,
-    SideRelease,
     certificate_document,
     certify,
+    stated_release,
+    together,
 )
 from wane.describe import Cyclic, Fact, Poisson
 from wane.describe.facts import FactKind
@@ -59,7 +59,7 @@ PLAIN = make_run(**SMALL)
 
 
 def side():
-    return SideRelease("a count", GaussianDP(0.3), "by hand", RIDGE_RUN.adjacency)
+    return certify(stated_release("a count", GaussianDP(0.3), "by hand", RIDGE_RUN.adjacency))
 
 
 def sampled():
@@ -118,10 +118,10 @@ KINDS = {
     "a void fit": lambda: fitted(seed=1),
     "persons, files and a ledger": released,
     "a side release": lambda: certificate_document(
-        JointCertificate((side(), certify(RIDGE_RUN))), delta=1e-5
+        together((side(), certify(RIDGE_RUN))), delta=1e-5
     ),
     "two runs": lambda: certificate_document(
-        JointCertificate((certify(make_run(**SMALL)), certify(make_run()))), delta=1e-5
+        together((certify(make_run(**SMALL)), certify(make_run()))), delta=1e-5
     ),
     "samples": sampled,
     "a fact of the run": lambda: certificate_document(

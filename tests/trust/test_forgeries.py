@@ -13,11 +13,11 @@ from runs import make_run
 from trust.edits import plain, resealed
 from wane.certificates import (
     Circumstances,
-    JointCertificate,
     NoiseSource,
-    SideRelease,
     certificate_document,
     certify,
+    stated_release,
+    together,
 )
 from wane.cli import main
 from wane.describe import Poisson
@@ -102,8 +102,8 @@ def test_a_true_positive_rate_of_zero_at_a_false_positive_rate_of_one(document):
 
 def test_a_run_rewritten_as_a_side_release_is_named_as_stated():
     run = certify(RUN)
-    cheaper = SideRelease("a run", GaussianDP(0.01), "as above", RUN.adjacency)
-    made = plain(certificate_document(JointCertificate((cheaper, run)), delta=1e-5))
+    cheaper = certify(stated_release("a run", GaussianDP(0.01), "as above", RUN.adjacency))
+    made = plain(certificate_document(together((cheaper, run)), delta=1e-5))
     found = check_document(made)
     assert found.verified
     assert "releases.0" in [row.where for row in found.reading.stated]

@@ -204,7 +204,7 @@ def test_releases_of_every_kind_cost_what_was_spent_and_are_not_certified_again(
 
     monkeypatch.setattr("wane.ledger.stored.certificate_from_fields", forbidden)
     stored._certificate.cache_clear()  # as another process reads it
-    (part,) = account.total.parts
+    (part,) = account.total.each
     for at, spent in asked.items():
         assert part.epsilon(at) == spent
     others = {1e-3: 1.3, 1e-4: 1.3, 1e-8: 1.5}  # at other deltas a little more, and never less

@@ -12,11 +12,12 @@ from trust.documents import document_of, failures, lower, rehashed, valid
 from trust.sealed import sealed
 from trust.tally import COUNTS
 from wane.certificates import (
+    Certificate,
     Circumstances,
-    JointCertificate,
-    SideRelease,
     certificate_document,
     certify,
+    stated_release,
+    together,
 )
 from wane.describe import Adjacency, Poisson, WithoutReplacement
 from wane.guarantees import GaussianDP, RenyiDP, WithFailure
@@ -25,12 +26,14 @@ from wane.verify import Outcome, verify
 
 def joint_document(*parts):
     """What several runs and side releases leak together."""
-    made = (part if isinstance(part, SideRelease) else certify(part) for part in parts)
-    return document_of(JointCertificate(tuple(made)))
+    made = (part if isinstance(part, Certificate) else certify(part) for part in parts)
+    return document_of(together(tuple(made)))
 
 
 def side(guarantee):
-    return SideRelease("a bound", guarantee, "docs/proofs/curvature.md", RIDGE_RUN.adjacency)
+    return certify(
+        stated_release("a bound", guarantee, "docs/proofs/curvature.md", RIDGE_RUN.adjacency)
+    )
 
 
 def test_several_releases_are_composed_again():
@@ -54,7 +57,7 @@ def test_several_releases_are_composed_again():
 
 def test_one_run_released_twice_needs_no_second_description():
     part = certify(RIDGE_RUN)
-    assert verify(document_of(JointCertificate((part, part)))).verified
+    assert verify(document_of(together((part, part)))).verified
 
 
 def test_releases_that_are_not_described_are_not_called_verified():
@@ -78,7 +81,9 @@ RANDOM = {
     "two": lambda: (sampled(Poisson(5), **ZERO_OUT), sampled(Poisson(9), **ZERO_OUT)),
     "beside full batches": lambda: (sampled(Poisson(5), **IN_PLACE), make_run(**IN_PLACE)),
     "fixed size beside a bound": lambda: (
-        SideRelease("a bound", WithFailure(GaussianDP(0.02), 1e-7), "by hand", **ZERO_OUT),
+        certify(
+            stated_release("a bound", WithFailure(GaussianDP(0.02), 1e-7), "by hand", **ZERO_OUT)
+        ),
         sampled(WithoutReplacement(5), **ZERO_OUT),
     ),
 }
@@ -158,7 +163,7 @@ def test_side_releases_of_other_kinds_are_not_called_verified():
 
 
 def test_a_void_document_promises_nothing_of_its_side_releases():
-    parts = JointCertificate((side(GaussianDP(0.3)), certify(RIDGE_RUN)))
+    parts = together((side(GaussianDP(0.3)), certify(RIDGE_RUN)))
     document = certificate_document(parts, delta=1e-5, account=Circumstances(voids=("a seed",)))
     valid(document)
     assert document["releases"][0]["guarantee"] is None

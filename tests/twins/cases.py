@@ -10,13 +10,14 @@ from types import ModuleType
 from typing import Any
 
 import wane
+from twins.exact import Gaussians
 from twins.members import edges, inside, laws_of, stated
 from twins.removal import Case
 from twins.samplers import exact_divergences, posteriors, questions, sample_laws
 from twins.turned import turned, turned_laws
+from wane.describe import Adjacency, StatedRelease
 from wane.errors import MissingExtra
-from wane.sampling.distance import DistanceBound
-from wane.theorems.theorem import Analysis, Condition
+from wane.theorems.theorem import Hypothesis, Theorem
 
 
 @cache
@@ -36,10 +37,10 @@ def theorems() -> tuple[Any, ...]:
     found: dict[int, Any] = {}
     for module in modules():
         for value in vars(module).values():
-            if isinstance(value, Analysis | DistanceBound):
+            if isinstance(value, Theorem):
                 found[id(value)] = value
             elif isinstance(value, tuple):
-                found |= {id(v): v for v in value if isinstance(v, Analysis | DistanceBound)}
+                found |= {id(v): v for v in value if isinstance(v, Theorem)}
     return tuple(sorted(found.values(), key=lambda t: t.name))
 
 
@@ -50,7 +51,7 @@ def conditions() -> tuple[Any, ...]:
         id(value): value
         for module in modules()
         for value in vars(module).values()
-        if isinstance(value, Condition)
+        if isinstance(value, Hypothesis)
     }
     return tuple(found.values())
 
@@ -63,4 +64,10 @@ def cases() -> tuple[Case, ...]:
     facts.append(Case(turned()[0], turned_laws, turned()[1]))
     samples = [Case(run, partial(sample_laws, run)) for run in posteriors()]
     distances = [Case(asked, partial(exact_divergences, asked)) for asked in questions()]
-    return (*descents, *facts, *samples, *distances)
+    return (*descents, *facts, *samples, *distances, counted())
+
+
+def counted() -> Case:
+    """A release of which only mu is stated."""
+    words = {"name": "a count", "source": "a page", "adjacency": Adjacency.ZERO_OUT}
+    return Case(StatedRelease(mu=0.5, **words), lambda: [Gaussians(0.5)])

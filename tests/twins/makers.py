@@ -26,6 +26,7 @@ from wane.mechanisms import ApproximateDP, CoalitionCertificate
 from wane.mixing import Mixing
 from wane.sampling.distance.optimised import Found
 from wane.sampling.transfer import Closeness
+from wane.theorems.theorem import Applies, Refuses
 
 ROOMS = (
     "certificates",
@@ -103,7 +104,7 @@ def _claims(name: str, function: Callable[..., Any]) -> bool:
     if getattr(function, "__isabstractmethod__", False):
         return False
     returned = str(inspect.get_annotations(function).get("return", ""))
-    if "Callable" in returned and "Analysis" in returned:
+    if "Theorem[" in returned:  # a theorem claims by its formula
         return False
     said = "Claim." in (function.__doc__ or "") or RETURNED.search(returned) is not None
     number = name in NUMBERS or MU.search(name) is not None
@@ -176,6 +177,9 @@ def _half_record(claim: Any) -> Any:
         return replace(claim, epsilon=claim.epsilon / 2, delta=claim.delta / 2)
     if isinstance(claim, CoalitionCertificate):
         return replace(claim, guarantee=half(claim.guarantee))
+    if isinstance(claim, Applies | Refuses):
+        whole = isinstance(claim, Applies)
+        return replace(claim, conclusion=half(claim.conclusion)) if whole else claim
     if isinstance(claim, Closeness):
         return replace(
             claim, chain_first=half(claim.chain_first), target_first=half(claim.target_first)

@@ -16,10 +16,8 @@ from twins.exact import Exact
 from wane.describe.facts import NO_FACTS, Facts
 from wane.errors import WaneError
 from wane.guarantees import Guarantee
-from wane.sampling.distance import DistanceBound, Question
-from wane.sampling.privacy import KINETIC
-from wane.sampling.runs import UnderdampedRun
-from wane.theorems.theorem import Analysis, Condition, Finding
+from wane.sampling.distance.optimised import Found
+from wane.theorems.theorem import Applies, Finding, Hypothesis, Theorem
 
 EPSILONS = (0.0, 1.0, 2.0)
 ORDERS = (1.5, 4.0)
@@ -56,26 +54,22 @@ class Case:
 
     def asked(self, question: Any) -> Any:
         """The answer of a theorem or of a hypothesis."""
-        if isinstance(question, Analysis | Condition):
+        if isinstance(question, Theorem | Hypothesis):
             return question(self.subject, self.facts)
         return question(self.subject)
 
 
 def is_asked(theorem: Any, subject: Any) -> bool:
     """Whether the theorem speaks of things of this kind."""
-    if isinstance(subject, Question) or isinstance(theorem, DistanceBound):
-        both = isinstance(subject, Question) and isinstance(theorem, DistanceBound)
-        return both and theorem.answers(subject)
-    if theorem in KINETIC:
-        return isinstance(subject, UnderdampedRun)
-    return isinstance(subject, theorem.of)
+    return isinstance(subject, theorem.of) and theorem.concerns(subject)
 
 
 def claim_of(verdict: Any) -> Guarantee | float | None:
     """The guarantee or the distance that was claimed, if any."""
-    if hasattr(verdict, "guarantee"):
-        return verdict.guarantee
-    return verdict.found.value if hasattr(verdict, "found") else None
+    if not isinstance(verdict, Applies):
+        return None
+    claim = verdict.conclusion
+    return claim.value if isinstance(claim, Found) else claim
 
 
 def says_nothing(claim: Guarantee | float | None) -> bool:
@@ -111,7 +105,7 @@ class Hypotheses:
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], bool] = {}
 
-    def hold(self, condition: Condition[Any], case: Case) -> bool:
+    def hold(self, condition: Hypothesis[Any], case: Case) -> bool:
         key = id(condition), id(case)
         if key not in self._known:
             try:
@@ -121,7 +115,7 @@ class Hypotheses:
                 self._known[key] = False
         return self._known[key]
 
-    def only(self, theorem: Any, dropped: Condition[Any], cases: Iterable[Case]) -> Iterator[Case]:
+    def only(self, theorem: Any, dropped: Hypothesis[Any], cases: Iterable[Case]) -> Iterator[Case]:
         """The cases for which this hypothesis fails and all others hold."""
         others = [c for c in theorem.assumes if c is not dropped]
         for case in cases:
@@ -130,12 +124,12 @@ class Hypotheses:
                 yield case
 
 
-def without(theorem: Any, dropped: Condition[Any]) -> Any:
+def without(theorem: Any, dropped: Hypothesis[Any]) -> Any:
     """The theorem's twin that forgets one hypothesis."""
     return replace(theorem, assumes=tuple(c for c in theorem.assumes if c is not dropped))
 
 
-def fate(theorem: Any, dropped: Condition[Any], cases: Iterable[Case]) -> tuple[Fate, str]:
+def fate(theorem: Any, dropped: Hypothesis[Any], cases: Iterable[Case]) -> tuple[Fate, str]:
     """What becomes of the twin, and what showed it."""
     twin, worst = without(theorem, dropped), Fate.UNSEEN
     for case in cases:

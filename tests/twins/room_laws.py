@@ -15,9 +15,9 @@ from twins.members import described, laws_of, widest
 from twins.removal import claim_of
 from twins.samplers import exact_divergences, posterior, sample_laws
 from wane import certify, mu_by_position, mu_of_group
-from wane.certificates import JointCertificate
+from wane.certificates import together
 from wane.certificates.groups import grouped
-from wane.describe import Adjacency
+from wane.describe import Adjacency, StatedRelease
 from wane.describe.domains import MCP, Ridge
 from wane.guarantees import (
     ChainDP,
@@ -25,6 +25,7 @@ from wane.guarantees import (
     GaussianDP,
     NumericalDP,
     Pair,
+    PureDP,
     RenyiDP,
     SampledGaussianStep,
 )
@@ -60,6 +61,7 @@ from wane.theorems.lemmas.rollout import saddle_switch
 from wane.theorems.lemmas.tracking import tracked_distances
 from wane.theorems.log_sobolev import dynamics as langevin
 from wane.theorems.log_sobolev.spread import tracked_log_sobolev
+from wane.theorems.theorem import Applies
 
 NEAR = 1.0 - 1e-9
 
@@ -70,6 +72,7 @@ def certificate_law() -> None:
     exact = max(law.mu for law in laws_of(run) if isinstance(law, Gaussians))
     made, pair = certify(run), Gaussians(exact)
     assert made.delta(1.0) >= pair.delta(1.0) * NEAR
+    assert made.epsilon(1e-5) >= exact_epsilon(pair, 1e-5) * (1.0 - 1e-6)
     assert made.renyi(3.0) >= pair.renyi(3.0) * NEAR
     assert made.mu >= exact * NEAR
     assert made.guarantee.delta(1.0) >= pair.delta(1.0) * NEAR
@@ -78,9 +81,47 @@ def certificate_law() -> None:
         assert grouped(run, verdict, 2).renyi(2.0) >= 4.0 * pair.renyi(2.0) * NEAR
     twice = Gaussians(math.sqrt(2.0) * exact)
     assert made.compose(made).delta(1.0) >= twice.delta(1.0) * NEAR
-    joint = JointCertificate((made, made))
+    joint = together((made, made))
     assert joint.mu >= twice.mu * NEAR and joint.delta(1.0) >= twice.delta(1.0) * NEAR
     assert joint.guarantee.renyi(2.0) >= twice.renyi(2.0) * NEAR
+    assert joint.renyi(2.0) >= twice.renyi(2.0) * NEAR
+    for part in (made, *made.parts):
+        assert part.best(1e-7).conclusion.renyi(3.0) >= pair.renyi(3.0) * NEAR
+        assert part.group(2).renyi(2.0) >= 4.0 * pair.renyi(2.0) * NEAR
+        for verdict in (*part.applicable, *part.verdicts):
+            if isinstance(verdict, Applies):
+                assert verdict.conclusion.renyi(3.0) >= pair.renyi(3.0) * NEAR
+    assert made.guarantee_at(1e-7).renyi(3.0) >= pair.renyi(3.0) * NEAR
+    assert made.for_persons(2).renyi(2.0) >= 4.0 * pair.renyi(2.0) * NEAR
+
+
+def pure_law() -> None:
+    """Randomised response: its profile and divergences, alone, in a chain and composed."""
+    level = 0.8
+    yes = math.exp(level) / (1.0 + math.exp(level))
+    pair, claim = Masses(np.array([yes, 1.0 - yes]), np.array([1.0 - yes, yes])), PureDP(level)
+    for epsilon in (0.0, 0.3, 0.7):
+        assert claim.delta(epsilon) >= pair.delta(epsilon) * NEAR
+        assert claim.epsilon(pair.delta(epsilon)) >= epsilon * NEAR
+    far = math.exp(2.0 * level) / (1.0 + math.exp(2.0 * level))
+    group = Masses(np.array([far, 1.0 - far]), np.array([1.0 - far, far]))
+    assert claim.group(2).delta(1.0) >= group.delta(1.0) * NEAR
+    assert claim.renyi(3.0) >= pair.renyi(3.0) * NEAR
+    assert claim.repeat(2).renyi(3.0) >= 2.0 * pair.renyi(3.0) * NEAR
+    assert claim.compose(GaussianDP(0.1)).renyi(3.0) >= (pair.renyi(3.0) + 0.015) * NEAR
+
+
+def stated_law() -> None:
+    """A stated release costs what is stated, and its failure on top."""
+    words = {"name": "a count", "source": "a page", "adjacency": Adjacency.REPLACE_ONE}
+    gaussian = certify(StatedRelease(mu=0.5, failure=1e-3, **words))
+    assert gaussian.delta(1.0) >= (Gaussians(0.5).delta(1.0) + 1e-3) * NEAR
+    point = certify(StatedRelease(epsilon=0.8, delta=1e-3, **words))
+    yes = math.exp(0.8) / (1.0 + math.exp(0.8))
+    for epsilon in (0.0, 0.5, 0.8):
+        inner = max(yes - math.exp(epsilon) * (1.0 - yes), 0.0)
+        assert point.delta(epsilon) >= (1e-3 + (1.0 - 1e-3) * inner) * NEAR
+    assert point.epsilon(1e-3) == 0.8
 
 
 def position_law() -> None:

@@ -117,6 +117,7 @@ NEVER_FALSE: dict[tuple[str, str], str] = {
         "ln E exp(r |grad U|^2) by the moment of N(r0, (s0 + 2 t) I) that the claim has: c at the "
         "start is at most c/(1 - 2 L t c), and the integral of L c is -ln(1 - 2 L t c)/2"
     ),
+    ("as_stated", "stated_cost"): "the description holds what is stated, and nothing else",
     ("girsanov_kinetic", "stationary_velocity"): IMPLIED,  # every underdamped chain starts so
     ("steered_kinetic", "stationary_velocity"): IMPLIED,
     ("steered_kinetic", "strongly_convex"): IMPLIED,  # no step brings chains nearer at m <= 0

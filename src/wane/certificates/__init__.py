@@ -1,10 +1,10 @@
 """Ask every theorem, keep every answer, write it down; turn targets into settings."""
 
 from wane.certificates.analyse import certify, composition_of, recalled
-from wane.certificates.calibrate import Calibrated, Over, calibrate
-from wane.certificates.certificate import Certificate
+from wane.certificates.calibration import Calibrated, Over, calibrate
+from wane.certificates.certificate import Certificate, JointCertificate, delta_for, together
 from wane.certificates.circumstances import Circumstances, Sampler
-from wane.certificates.curve import Axis, Curve, curve
+from wane.certificates.curves import Axis, Curve, curve
 from wane.certificates.document import (
     certificate_document,
     certificate_schema,
@@ -20,14 +20,16 @@ from wane.certificates.fields import (
     curve_fields,
     verdict_fields,
 )
-from wane.certificates.joint import JointCertificate, SideRelease, delta_for
+from wane.certificates.parts import CertifiedRelease
 from wane.certificates.positions import mu_by_position, mu_of_group
+from wane.certificates.stored import certificate_from_fields, certificate_to_fields, stated_release
 from wane.certificates.wording import EarlierReleases, ExactNoise, NoiseSource
 
 __all__ = [
     "Axis",
     "Calibrated",
     "Certificate",
+    "CertifiedRelease",
     "Circumstances",
     "Curve",
     "EarlierReleases",
@@ -36,13 +38,14 @@ __all__ = [
     "NoiseSource",
     "Over",
     "Sampler",
-    "SideRelease",
     "bracket_fields",
     "calibrate",
     "calibrated_fields",
     "certificate_document",
     "certificate_fields",
+    "certificate_from_fields",
     "certificate_schema",
+    "certificate_to_fields",
     "certify",
     "composition_epsilon",
     "composition_of",
@@ -54,6 +57,8 @@ __all__ = [
     "mu_by_position",
     "mu_of_group",
     "recalled",
+    "stated_release",
+    "together",
     "verdict_fields",
     "with_files",
 ]

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
 
 from wane.certificates.certificate import Certificate
-from wane.describe import EveryIterate, Fact, NoisyDescent, check
+from wane.certificates.parts import CertifiedRelease
+from wane.describe import EveryIterate, Fact, NoisyDescent, StatedRelease, check
 from wane.describe.facts import Facts
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import Guarantee
-from wane.theorems.registry import ANALYSES
-from wane.theorems.theorem import Analysis, Applies, Basis, Finding
+from wane.theorems.registry import THEOREMS
+from wane.theorems.theorem import Applies, Basis, Finding, Theorem, ask
 
 
 def certify(
-    run: NoisyDescent,
-    analyses: Iterable[Analysis[Any]] = ANALYSES,
+    run: NoisyDescent | StatedRelease,
+    theorems: Iterable[Theorem[Guarantee]] = THEOREMS,
     *,
     facts: Iterable[Fact] = (),
 ) -> Certificate:
-    """Return the certificate of a described run: every theorem's verdict, and the best bound.
+    """Return the certificate of a description: every theorem's verdict, and the best bound.
 
     `facts` are true of this very run and of no other, as a log-Sobolev constant is; one that was
     stated for another run is unknown to every theorem here.
@@ -36,10 +36,12 @@ def certify(
         >>> round(wane.certify(run).mu, 4)
         0.6982
     """
-    check.kind("run", run, (NoisyDescent,))
+    check.kind("run", run, (NoisyDescent, StatedRelease))
     stated = Facts(tuple(facts))
-    verdicts = tuple(a(run, stated) for a in analyses if isinstance(run, a.of))
-    return Certificate(run, verdicts, facts=stated.about(run))
+    verdicts = ask(run, theorems, stated)
+    if isinstance(run, StatedRelease):
+        return Certificate((CertifiedRelease(run, verdicts, run.rows_per_person),))
+    return Certificate((CertifiedRelease(run, verdicts, facts=stated.about(run)),))
 
 
 FactsOf = Callable[[NoisyDescent], Iterable[Fact]]
@@ -70,14 +72,14 @@ def recalled(
     claims: Iterable[tuple[str, Guarantee]],
     *,
     because: str,
-    beside: Iterable[Analysis[Any]] = (),
+    beside: Iterable[Theorem[Guarantee]] = (),
     rows_per_person: int = 1,
 ) -> Certificate:
     """Return a certificate that was kept: each theorem's guarantees as they were, not asked again.
 
     `because` says who certified it; `beside` are theorems that are not in the registry.
     """
-    known = {analysis.name: analysis for analysis in (*ANALYSES, *beside)}
+    known = {theorem.name: theorem for theorem in (*THEOREMS, *beside)}
     found = tuple(claims)
     beyond = [name for name, _ in found if name not in known]
     if beyond:
@@ -86,7 +88,7 @@ def recalled(
         "the hypotheses held when the run was certified", Basis.DERIVED, True, because, ""
     )
     verdicts = tuple(Applies(known[name], (kept,), guarantee) for name, guarantee in found)
-    return Certificate(run, verdicts, rows_per_person=rows_per_person)
+    return Certificate((CertifiedRelease(run, verdicts, rows_per_person),))
 
 
 def composition_of(run: NoisyDescent) -> Certificate:

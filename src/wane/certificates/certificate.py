@@ -1,103 +1,193 @@
-"""A certificate: one description, and every theorem's answer to it."""
+"""A certificate: one or several releases on the same records, and what is claimed of them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-import numpy as np
-
-from wane.audit.lower_bound import LowerBound, lower_bound
-from wane.certificates.groups import grouped
-from wane.describe import Fact, NoisyDescent, check
+from wane.certificates.measures import (
+    DEFAULT_DELTA,
+    epsilon_of,
+    gaussian_mu_of,
+    in_range,
+    power_of,
+    zcdp_of,
+)
+from wane.certificates.parts import CertifiedRelease
+from wane.describe import Adjacency, Fact, NoisyDescent, check
 from wane.errors import InvalidDescription, NoTheoremApplies
-from wane.guarantees import GaussianDP, Guarantee, RenyiDP
-from wane.guarantees.renyi import LinearCurve
-from wane.report.format import round_up_to
-from wane.theorems.theorem import Applies, Basis, DoesNotApply, Finding, Verdict
+from wane.guarantees import GaussianDP, Guarantee
+from wane.numerics.rounding import inflate
+from wane.theorems.theorem import Applies, Refuses, Verdict
 
-DEFAULT_DELTA = 1e-5
-"""Where a best theorem must be named and nobody said at which delta."""
+NO_PRIVACY = GaussianDP(math.inf)
+"""What a void certificate claims."""
+INVERSION = 1e-15
+"""By how much a delta is raised at first, relatively, where its epsilon was not found again."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What can be claimed about a run, and on what grounds.
+    """What can be claimed of all that was released, and on what grounds.
 
-    All bounds are valid at once, so each question is answered by the smallest.
+    Of one release every theorem's bound is valid, so each question is answered by the smallest.
+    Several releases, each chosen in view of those before, answer by composition: each part by its
+    best theorem at the asked delta.  A void certificate claims nothing.
 
     Attributes:
-        run: the description.
-        verdicts: every theorem's answer to it.
-        rows_per_person: how many records may change together; see `for_persons`.
-        facts: what was stated of this very run beside its description; each names its hash.
-        narrowed: more is known of the losses than the description says, such as their range, so
-            that its worst members need not be among them.
+        parts: the releases, in order; all share one adjacency and one number of rows per person.
+        void_because: why nothing is claimed after all, one sentence each; empty if valid.
     """
 
-    run: NoisyDescent
-    verdicts: tuple[Verdict, ...]
-    rows_per_person: int = 1
-    facts: tuple[Fact, ...] = ()
-    narrowed: bool = False
+    parts: tuple[CertifiedRelease, ...]
+    void_because: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise InvalidDescription("parts must hold at least one release, got none.")
+        for part in self.parts:
+            check.kind("parts", part, (CertifiedRelease,))
+        found = {part.adjacency for part in self.parts}
+        if len(found) > 1:
+            names = " and ".join(sorted(a.value for a in found))
+            raise InvalidDescription(
+                f"adjacency must be the same to compose, got {names}; certify all under one."
+            )
+        sizes = sorted({part.rows_per_person for part in self.parts})
+        if len(sizes) > 1:
+            raise InvalidDescription(
+                f"rows_per_person must be the same to compose, got {sizes[0]} and {sizes[-1]}; "
+                "certify all for the same people."
+            )
 
     @property
-    def applicable(self) -> tuple[Applies, ...]:
-        """The theorems whose hypotheses all hold."""
-        return tuple(v for v in self.verdicts if isinstance(v, Applies))
+    def adjacency(self) -> Adjacency:
+        """Which data sets are compared."""
+        return self.parts[0].adjacency
 
     @property
-    def obstacles(self) -> tuple[DoesNotApply, ...]:
-        """The theorems that do not apply, with what stands in their way."""
-        return tuple(v for v in self.verdicts if isinstance(v, DoesNotApply))
+    def rows_per_person(self) -> int:
+        """How many records may change together; see `for_persons`."""
+        return self.parts[0].rows_per_person
 
-    def best(self, delta: float = DEFAULT_DELTA) -> Applies:
-        """Return the theorem with the smallest epsilon at `delta`.
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What was stated of the runs beside their descriptions; each names its run's hash."""
+        return tuple(dict.fromkeys(fact for part in self.parts for fact in part.facts))
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether more is known of the losses of some part than its description says."""
+        return any(part.narrowed for part in self.parts)
+
+    @property
+    def each(self) -> tuple[Certificate, ...]:
+        """The releases one by one, each with a certificate of its own, as valid as this one."""
+        return tuple(Certificate((part,), self.void_because) for part in self.parts)
+
+    @property
+    def nominal(self) -> Certificate:
+        """What could be claimed, had nothing voided it."""
+        return Certificate(self.parts)
+
+    def void(self, because: Iterable[str]) -> Certificate:
+        """Return the certificate that claims nothing for these reasons; the same if none."""
+        return Certificate(self.parts, (*self.void_because, *because))
+
+    @property
+    def description(self) -> Any:
+        """The description of the last release."""
+        return self.parts[-1].description
+
+    @property
+    def run(self) -> Any:
+        """The description of the last release."""
+        return self.description
+
+    @property
+    def verdicts(self) -> tuple[Verdict[Guarantee], ...]:
+        """Every theorem's answer to the last release."""
+        return self.parts[-1].verdicts
+
+    @property
+    def applicable(self) -> tuple[Applies[Guarantee], ...]:
+        """The theorems whose hypotheses all hold of the last release; none if void."""
+        return () if self.void_because else self.parts[-1].applicable
+
+    @property
+    def obstacles(self) -> tuple[Refuses, ...]:
+        """The theorems that do not apply to the last release, with what stands in their way."""
+        return self.parts[-1].obstacles
+
+    def best(self, delta: float = DEFAULT_DELTA) -> Applies[Guarantee]:
+        """Return the theorem with the smallest epsilon at `delta` for the last release.
 
         Of equals the one with the smaller mu, then with the smaller delta at epsilon zero, then the
-        first.
+        first.  Refused if the certificate is void.
         """
-        found = [(epsilon_of(v.guarantee, delta), v) for v in self._required]
-        least = min(epsilon for epsilon, _ in found)
-        equals = [verdict for epsilon, verdict in found if epsilon == least]
-        return equals[0] if len(equals) == 1 else min(equals, key=_tie_breaker)
+        self._require_valid()
+        return self.parts[-1].best(delta)
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest certified epsilon at `delta`, never rounded down."""
-        return min(epsilon_of(v.guarantee, delta) for v in self._required)
+        check.real("delta", delta, least=0.0, most=1.0)
+        claims = self._claims
+        if len(self.parts) > 1 and not self.void_because:
+            claims = (self.guarantee_at(delta), *claims)
+        return min(epsilon_of(guarantee, delta) for guarantee in claims)
 
     def delta(self, epsilon: float) -> float:
         """Return the smallest certified delta at `epsilon`, never rounded down."""
         check.real("epsilon", epsilon, least=0.0)
-        return min(1.0, *(_in_range(v.guarantee.delta, epsilon) for v in self._required))
+        return min(1.0, self._least(lambda g: in_range(g.delta, epsilon)))
 
     def renyi(self, order: float) -> float:
         """Return the smallest certified Renyi divergence of this order, never rounded down."""
         check.real("order", order, above=1.0)
-        return min(_in_range(v.guarantee.renyi, order) for v in self._required)
+        return self._least(lambda g: in_range(g.renyi, order))
+
+    def true_positive_rate(self, false_positive_rate: float) -> float:
+        """Return a bound on an attacker's true-positive rate at this false-positive rate."""
+        check.real("false_positive_rate", false_positive_rate, least=0.0, most=1.0)
+        if self.void_because:
+            return 1.0
+        return self._least(lambda g: power_of(g, false_positive_rate))
 
     @property
     def zcdp(self) -> float | None:
         """The smallest rho of zero-concentrated privacy; None if no theorem gives one."""
-        found = (zcdp_of(v.guarantee) for v in self._required)
-        return min((rho for rho in found if rho is not None), default=None)
+        return self._least_known(zcdp_of)
 
     @property
     def least_mu(self) -> float | None:
         """The smallest Gaussian-DP parameter of all theorems; None if none is a Gaussian one."""
-        found = (gaussian_mu_of(v.guarantee) for v in self._required)
-        return min((mu for mu in found if mu is not None), default=None)
+        return self._least_known(gaussian_mu_of)
 
     @property
     def mu(self) -> float | None:
         """The Gaussian-DP parameter, or None if the best guarantee is not a Gaussian one."""
-        return gaussian_mu_of(self.best().guarantee)
+        return None if self.void_because else gaussian_mu_of(self.guarantee)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The best guarantee at the default delta, ready to be composed."""
+        return self.guarantee_at(DEFAULT_DELTA)
+
+    def guarantee_at(self, delta: float) -> Guarantee:
+        """Return the best guarantee at `delta`: of several releases, the composition of theirs."""
+        if self.void_because:
+            return NO_PRIVACY
+        first, *others = (part.best(delta).conclusion for part in self.parts)
+        return first.compose(*others)
 
     def lower_bound_epsilon(self, delta: float) -> float | None:
         """Return what an exact member of the described class leaks; None where none is known."""
-        return None if self._worst_known is None else self._worst_known.epsilon(delta)
+        known = (part.worst_known for part in self.parts)
+        return max((worst.epsilon(delta) for worst in known if worst is not None), default=None)
 
     def bracket(self, delta: float = DEFAULT_DELTA) -> tuple[float | None, float]:
         """Return a lower and an upper bound on the true epsilon at `delta`."""
@@ -105,156 +195,93 @@ class Certificate:
 
     def bracket_mu(self, delta: float = DEFAULT_DELTA) -> tuple[float | None, float | None]:
         """Return what bounds mu from below, judged at `delta`, and the certified mu, if any."""
-        lower = None if self._worst_known is None else self._worst_known.mu(delta)
-        return lower, gaussian_mu_of(self.best(delta).guarantee)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The best guarantee at the default delta, ready to be composed."""
-        return self.best().guarantee
-
-    def true_positive_rate(self, false_positive_rate: float) -> float:
-        """Return a bound on an attacker's true-positive rate at this false-positive rate."""
-        return min(power_of(v.guarantee, false_positive_rate) for v in self._required)
+        known = (part.worst_known for part in self.parts)
+        lower = [worst.mu(delta) for worst in known if worst is not None]
+        upper = None if self.void_because else gaussian_mu_of(self.guarantee_at(delta))
+        return max((mu for mu in lower if mu is not None), default=None), upper
 
     def group(self, size: int) -> Guarantee:
         """Return the guarantee for any `size` records at once: the best that extends to a group."""
-        ranked = sorted(self._required, key=lambda v: epsilon_of(v.guarantee, DEFAULT_DELTA))
-        refusals = []
-        for verdict in ranked:
-            try:
-                return grouped(self.run, verdict, size)
-            except NoTheoremApplies as error:
-                refusals.append(error)
-        raise refusals[0]
+        self._require_valid()
+        first, *others = (part.group(size) for part in self.parts)
+        return first.compose(*others)
 
     def for_persons(self, rows_per_person: int) -> Certificate:
         """Return the certificate that protects people who have up to so many records each.
 
         Every theorem's guarantee becomes that of a group; one that gives none no longer applies.
         """
-        size = check.whole("rows_per_person", rows_per_person, least=1)
-        if self.rows_per_person != 1:
-            raise InvalidDescription(
-                f"rows_per_person must be set once, got {size} after {self.rows_per_person}."
-            )
-        if size == 1:
-            return self
-        self.group(size)  # refuses where no group is covered
-        verdicts = tuple(_for_group(self.run, verdict, size) for verdict in self.verdicts)
-        return replace(self, verdicts=verdicts, rows_per_person=size)
+        parts = tuple(part.for_persons(rows_per_person) for part in self.parts)
+        return Certificate(parts, self.void_because)
 
-    def compose(self, *others: Certificate) -> Guarantee:
-        """Return the guarantee of releasing this run and the others, on the same records."""
-        for other in others:
-            if other.rows_per_person != self.rows_per_person:
+    def compose(self, *others: Certificate) -> Certificate:
+        """Return the certificate of releasing all of these, on the same records."""
+        made = together((self, *others))
+        runs = [p.description for p in made.parts if isinstance(p.description, NoisyDescent)]
+        for run in runs:
+            if run.records != runs[0].records:
                 raise InvalidDescription(
-                    f"rows_per_person must be the same to compose, got {self.rows_per_person} and "
-                    f"{other.rows_per_person}; certify both for the same people."
+                    f"records must be the same to compose, got {runs[0].records} and "
+                    f"{run.records}: one run's neighbours are not the other's; releases on other "
+                    "parts of the data are certified by wane.certificates.together."
                 )
-            if other.run.records != self.run.records:
-                raise InvalidDescription(
-                    f"records must be the same to compose, got {self.run.records} and "
-                    f"{other.run.records}: one run's neighbours are not the other's; releases on "
-                    "other parts of the data go into a JointCertificate."
-                )
-            if other.run.adjacency is not self.run.adjacency:
-                raise InvalidDescription(
-                    f"adjacency must be the same to compose, got {self.run.adjacency.value} and "
-                    f"{other.run.adjacency.value}; certify both under one."
-                )
-        return self.guarantee.compose(*(other.guarantee for other in others))
+        return made
 
     def explain(self, delta: float = DEFAULT_DELTA) -> str:
-        """Return every theorem's answer as text."""
-        lines = [f"{_summary(self.run)}"]
-        for verdict in self.verdicts:
-            lines += _explained(verdict, delta)
-        if not self.applicable:
-            lines.append("no theorem applies")
-        return "\n".join(lines)
+        """Return every theorem's answer as text, release by release; the reasons if it is void."""
+        if self.void_because:
+            return "\n".join(
+                ("void: no privacy is claimed", *(f"  {r}" for r in self.void_because))
+            )
+        return "\n".join(line for part in self.parts for line in part.explain(delta))
 
     @cached_property
-    def _worst_known(self) -> LowerBound | None:
-        # the members that attain the bounds are not known to have what was stated beside them
-        return None if self.facts or self.narrowed else lower_bound(self.run)
+    def _claims(self) -> tuple[Guarantee, ...]:
+        """Guarantees that all hold: each theorem's or, of several releases, their composition."""
+        if self.void_because or len(self.parts) > 1:
+            return (self.guarantee,)
+        return tuple(verdict.conclusion for verdict in self.parts[0].required)
 
-    @cached_property
-    def _required(self) -> tuple[Applies, ...]:
-        if not self.applicable:
-            raise NoTheoremApplies(_nothing_applies(self.obstacles))
-        return self.applicable
+    def _least(self, measure: Callable[[Guarantee], float]) -> float:
+        return min(measure(guarantee) for guarantee in self._claims)
 
+    def _least_known(self, measure: Callable[[Guarantee], float | None]) -> float | None:
+        found = () if self.void_because else map(measure, self._claims)
+        return min((value for value in found if value is not None), default=None)
 
-def _tie_breaker(verdict: Applies) -> tuple[float, float]:
-    mu = gaussian_mu_of(verdict.guarantee)
-    return math.inf if mu is None else mu, _in_range(verdict.guarantee.delta, 0.0)
-
-
-def _summary(run: NoisyDescent) -> str:
-    return (
-        f"{run.total_steps} steps on {run.records} records, batches {run.batches.kind}, "
-        f"adjacency {run.adjacency.value}, released: {run.release.name}"
-    )
+    def _require_valid(self) -> None:
+        if self.void_because:
+            raise NoTheoremApplies(
+                f"The certificate is void: {' '.join(self.void_because)} Its `nominal` says what "
+                "could have been claimed."
+            )
 
 
-def _explained(verdict: Verdict, delta: float) -> list[str]:
-    title = f"{verdict.analysis.name} [{verdict.analysis.source}]"
-    if isinstance(verdict, Applies):
-        epsilon = round_up_to(epsilon_of(verdict.guarantee, delta))
-        return [f"  yes {title}: epsilon = {epsilon} at delta = {round_up_to(delta)}"]
-    lines = [f"  no  {title}"]
-    return lines + [f"        {obstacle.complaint}" for obstacle in verdict.obstacles]
+def together(certificates: Iterable[Certificate]) -> Certificate:
+    """Return one certificate of all these releases, void if one of them is.
+
+    Their records may be other parts of the same data: a record is charged for each release.
+    """
+    made = tuple(certificates)
+    for certificate in made:
+        check.kind("certificates", certificate, (Certificate,))
+    reasons = dict.fromkeys(reason for c in made for reason in c.void_because)
+    return Certificate(tuple(part for c in made for part in c.parts), tuple(reasons))
 
 
-def _for_group(run: NoisyDescent, verdict: Verdict, size: int) -> Verdict:
-    if isinstance(verdict, DoesNotApply):
-        return verdict
-    try:
-        return replace(verdict, guarantee=grouped(run, verdict, size))
-    except NoTheoremApplies as error:
-        asked = f"the guarantee extends to groups of {size} records"
-        finding = Finding(asked, Basis.DERIVED, False, str(error), "rows_per_person = 1")
-        return DoesNotApply(verdict.analysis, (*verdict.findings, finding))
+def JointCertificate(parts: Iterable[Certificate]) -> Certificate:  # noqa: N802
+    """Return the certificate of several releases; `together` is its name since version 0.2."""
+    warnings.warn("use wane.certificates.together", DeprecationWarning, stacklevel=2)
+    return together(parts)
 
 
-def gaussian_mu_of(guarantee: Guarantee) -> float | None:
-    """Return mu if the guarantee is a Gaussian one."""
-    return guarantee.mu if isinstance(guarantee, GaussianDP) else None
+def delta_for(certificate: Certificate, epsilon: float) -> float:
+    """Return a delta at which the certified epsilon is at most this: what an answer is written at.
 
-
-def zcdp_of(guarantee: Guarantee) -> float | None:
-    """Return the rho of zero-concentrated DP, if every order's divergence is rho times it."""
-    linear = isinstance(guarantee, RenyiDP) and isinstance(guarantee.curve, LinearCurve)
-    return guarantee.renyi(2.0) / 2.0 if isinstance(guarantee, GaussianDP) or linear else None
-
-
-def epsilon_of(guarantee: Guarantee, delta: float) -> float:
-    """Return a guarantee's epsilon at `delta`; infinite where its computation has no answer."""
-    check.real("delta", delta, least=0.0, most=1.0)
-    return _in_range(guarantee.epsilon, delta)
-
-
-def power_of(guarantee: Guarantee, false_positive_rate: float) -> float:
-    """Return a bound on the true-positive rate; one where its computation has no answer."""
-    return min(_in_range(guarantee.true_positive_rate, false_positive_rate), 1.0)
-
-
-def _in_range(measure: Callable[[float], float], at: float) -> float:
-    """An answer that overflows, or is not a number, is no guarantee."""
-    try:
-        with np.errstate(over="raise", divide="raise", invalid="raise"):
-            value = measure(at)
-    except ArithmeticError:
-        return math.inf
-    return math.inf if math.isnan(value) else value
-
-
-def _nothing_applies(refusals: tuple[DoesNotApply, ...]) -> str:
-    if not refusals:
-        return "No theorem was asked; pass some analyses."
-    nearest = min(refusals, key=lambda v: len(v.obstacles))
-    return (
-        f"No theorem applies to this description; the nearest is {nearest.analysis.name}, "
-        f"which needs: {nearest.obstacles[0].need}."
-    )
+    It is the certified delta, raised by what inverting it may lose, so that every number of the
+    answer is said of one and the same delta.
+    """
+    delta, raised = certificate.delta(epsilon), INVERSION
+    while certificate.epsilon(delta) > epsilon:
+        delta, raised = min(inflate(delta, raised), 1.0), 8.0 * raised
+    return delta

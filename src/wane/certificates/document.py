@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import platform
+from dataclasses import replace
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
@@ -13,10 +13,11 @@ from typing import Any
 from wane._version import __version__
 from wane.certificates import wording
 from wane.certificates.analyse import composition_of
-from wane.certificates.certificate import Certificate, gaussian_mu_of, power_of, zcdp_of
+from wane.certificates.certificate import Certificate, delta_for, together
 from wane.certificates.circumstances import FROM_DESCRIPTION, Circumstances, Sampler
 from wane.certificates.fields import certificate_fields, json_number
-from wane.certificates.joint import JointCertificate, SideRelease, delta_for
+from wane.certificates.measures import gaussian_mu_of, power_of, zcdp_of
+from wane.describe import NoisyDescent, StatedRelease
 from wane.describe.fields import run_to_fields
 from wane.errors import InvalidDescription, NoTheoremApplies
 
@@ -27,17 +28,17 @@ RATES = (1e-4, 1e-3, 1e-2)
 """False-positive rates at which an attacker's power is listed."""
 ROC = tuple(sorted({*(10.0 ** (-half / 2) for half in range(13)), *RATES}))
 
-AnyCertificate = Certificate | JointCertificate
-
 
 def certificate_document(
-    certificate: AnyCertificate,
+    certificate: Certificate,
     *,
     delta: float | None = None,
     epsilon: float | None = None,
     account: Circumstances = FROM_DESCRIPTION,
 ) -> dict[str, Any]:
     """Return everything a certificate says at one delta (or at one epsilon) as JSON-ready data."""
+    account = replace(account, voids=_voids(certificate, account))
+    certificate = certificate.nominal
     if delta is None:
         if epsilon is None:
             raise InvalidDescription("delta must be given, or epsilon; got neither.")
@@ -59,13 +60,13 @@ def certificate_document(
         "adjacency_meaning": wording.ADJACENCY[last.run.adjacency],
         "released": wording.released_words(last.run),
         "secret": wording.secrets_of(last.run),
-        "statement": wording.theorem_fields(best.analysis),
+        "statement": wording.theorem_fields(best.theorem),
         "symbols": wording.symbol_rows(last.run),
         "constants": wording.constant_rows(
             last.run, account.origin, ran=ran, sampler=sampler, facts=last.facts
         ),
         "bases": wording.basis_words(account.declared, ran),
-        "releases": _releases(_parts(certificate), delta),
+        "releases": _releases(certificate, delta),
         **account.to_fields(),
         **_stated(certificate),
         "description": run_to_fields(last.run),
@@ -96,11 +97,13 @@ def certificate_schema() -> dict[str, Any]:
     return made
 
 
-def configuration_hash(certificate: AnyCertificate, sampler: Sampler | None = None) -> str:
+def configuration_hash(certificate: Certificate, sampler: Sampler | None = None) -> str:
     """Return SHA-256 of the descriptions, which depend on no record, in canonical JSON."""
     described = [
-        run_to_fields(part.run) if isinstance(part, Certificate) else _side_fields(part)
-        for part in _parts(certificate)
+        _side_fields(part.description)
+        if isinstance(part.description, StatedRelease)
+        else run_to_fields(part.description)
+        for part in certificate.parts
     ]
     if _stated(certificate):
         described.append(_stated(certificate))
@@ -111,10 +114,9 @@ def configuration_hash(certificate: AnyCertificate, sampler: Sampler | None = No
     return _sha256(described)
 
 
-def _stated(certificate: AnyCertificate) -> dict[str, Any]:
+def _stated(certificate: Certificate) -> dict[str, Any]:
     """The facts of all runs, each with the hash of its own; nothing if there are none."""
-    runs = (part for part in _parts(certificate) if isinstance(part, Certificate))
-    found = dict.fromkeys(fact for run in runs for fact in run.facts)
+    found = certificate.facts
     return {"facts": [fact.to_fields() for fact in found]} if found else {}
 
 
@@ -123,26 +125,25 @@ def _sha256(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _parts(certificate: AnyCertificate) -> tuple[Certificate | SideRelease, ...]:
-    return certificate.parts if isinstance(certificate, JointCertificate) else (certificate,)
+def _voids(certificate: Certificate, account: Circumstances) -> tuple[str, ...]:
+    """Why nothing is claimed, by the certificate or by the circumstances."""
+    return tuple(dict.fromkeys((*certificate.void_because, *account.voids)))
 
 
-def _last_run(certificate: AnyCertificate) -> Certificate:
+def _last_run(certificate: Certificate) -> Certificate:
     """The run whose end is the release; what came before it was only accounted with it."""
-    runs = [part for part in _parts(certificate) if isinstance(part, Certificate)]
+    runs = [one for one in certificate.each if isinstance(one.run, NoisyDescent)]
     if not runs:
         raise NoTheoremApplies("A certificate document needs a run, got side releases only.")
     return runs[-1]
 
 
-def _whole(certificate: AnyCertificate, delta: float) -> dict[str, Any]:
+def _whole(certificate: Certificate, delta: float) -> dict[str, Any]:
     """What is claimed of all parts together."""
     joint: dict[str, Any] = {}
-    if isinstance(certificate, JointCertificate):
-        guarantee = certificate.guarantee_at(delta)
+    if len(certificate.parts) > 1:
         joint = {"composition_epsilon": json_number(_composed(certificate, delta))}
-    else:
-        guarantee = certificate.best(delta).guarantee
+    guarantee = certificate.guarantee_at(delta)
     roc = [
         {"false_positive_rate": rate, "true_positive_rate": power_of(guarantee, rate)}
         for rate in ROC
@@ -157,61 +158,59 @@ def _whole(certificate: AnyCertificate, delta: float) -> dict[str, Any]:
     }
 
 
-def _composed(certificate: JointCertificate, delta: float) -> float | None:
+def _composed(certificate: Certificate, delta: float) -> float | None:
     """Epsilon with every iterate of every run released; None if nothing is known of that."""
-    parts = [
-        composition_of(part.run).for_persons(part.rows_per_person)
-        if isinstance(part, Certificate)
-        else part
-        for part in certificate.parts
-    ]
     try:
-        return JointCertificate(tuple(parts)).epsilon(delta)
+        return together(
+            composition_of(one.run).for_persons(one.rows_per_person)
+            if isinstance(one.run, NoisyDescent)
+            else one
+            for one in certificate.each
+        ).epsilon(delta)
     except NoTheoremApplies:
         return None
 
 
-def _point(certificate: AnyCertificate, delta: float) -> dict[str, Any]:
+def _point(certificate: Certificate, delta: float) -> dict[str, Any]:
     return {"delta": delta, "epsilon": json_number(certificate.epsilon(delta))}
 
 
-def _releases(parts: tuple[Certificate | SideRelease, ...], delta: float) -> list[dict[str, Any]]:
+def _releases(certificate: Certificate, delta: float) -> list[dict[str, Any]]:
     """A row for each release; several runs are described one by one, a single one is already."""
-    rows = [_release(part, delta) for part in parts]
-    if len(parts) > 1:
-        for row, part in zip(rows, parts, strict=True):
-            if isinstance(part, Certificate):
-                row["description"] = run_to_fields(part.run)
+    rows = [_release(one, delta) for one in certificate.each]
+    if len(rows) > 1:
+        for row, part in zip(rows, certificate.parts, strict=True):
+            if isinstance(part.description, NoisyDescent):
+                row["description"] = run_to_fields(part.description)
     return rows
 
 
-def _release(part: Certificate | SideRelease, delta: float) -> dict[str, Any]:
-    if isinstance(part, SideRelease):
+def _release(one: Certificate, delta: float) -> dict[str, Any]:
+    if isinstance(one.run, StatedRelease):
         return {
-            "what": part.name,
-            "source": part.source,
-            "epsilon": json_number(part.guarantee.epsilon(delta)),
-            "guarantee": _level(part),
+            "what": one.run.name,
+            "source": one.run.source,
+            "epsilon": json_number(one.epsilon(delta)),
+            "guarantee": _level(one.run),
         }
     return {
-        "what": wording.released_words(part.run),
-        "source": str(part.best(delta).analysis.source),
-        "epsilon": json_number(part.epsilon(delta)),
+        "what": wording.released_words(one.run),
+        "source": str(one.best(delta).theorem.source),
+        "epsilon": json_number(one.epsilon(delta)),
     }
 
 
-def _side_fields(part: SideRelease) -> dict[str, Any]:
+def _side_fields(release: StatedRelease) -> dict[str, Any]:
     """What the fingerprint covers of a release that is no run."""
-    named = {"name": part.name, "source": part.source, "adjacency": part.adjacency.value}
-    return named | {"guarantee": _level(part)}
+    named = {"name": release.name, "source": release.source, "adjacency": release.adjacency.value}
+    return named | {"guarantee": _level(release)}
 
 
-def _level(part: SideRelease) -> dict[str, float] | None:
-    """A side release's Gaussian parameter and how likely it fails; None if it is not so."""
-    if part.gaussian_level is None or math.isinf(part.gaussian_level[0]):
+def _level(release: StatedRelease) -> dict[str, float] | None:
+    """A stated release's Gaussian parameter and how likely it fails; None if it is not so."""
+    if release.mu is None:
         return None
-    mu, failure = part.gaussian_level
-    return {"mu": mu, "failure": failure}
+    return {"mu": release.mu, "failure": release.failure}
 
 
 def _versions() -> dict[str, str]:

@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from wane.certificates.analyse import composition_of
-from wane.certificates.calibrate import Calibrated
-from wane.certificates.certificate import Certificate, epsilon_of, gaussian_mu_of
-from wane.certificates.curve import Curve
-from wane.certificates.joint import delta_for
+from wane.certificates.calibration import Calibrated
+from wane.certificates.certificate import Certificate, delta_for
+from wane.certificates.curves import Curve
+from wane.certificates.measures import epsilon_of, gaussian_mu_of
 from wane.describe.fields import run_to_fields
 from wane.errors import NoTheoremApplies
 from wane.theorems.theorem import Applies, Basis, Finding, Verdict
@@ -31,11 +31,11 @@ def certificate_fields(
     assert delta is not None
     best = certificate.best(delta)
     return {
-        "epsilon": json_number(epsilon_of(best.guarantee, delta)),
+        "epsilon": json_number(epsilon_of(best.conclusion, delta)),
         "delta": delta,
-        "mu": json_number(gaussian_mu_of(best.guarantee)),
-        "theorem": best.analysis.name,
-        "citation": str(best.analysis.source),
+        "mu": json_number(gaussian_mu_of(best.conclusion)),
+        "theorem": best.theorem.name,
+        "citation": str(best.theorem.source),
         "adjacency": certificate.run.adjacency.value,
         "release": run_to_fields(certificate.run)["release"],
         "composition_epsilon": json_number(composition_epsilon(certificate, delta)),
@@ -63,7 +63,7 @@ def bracket_fields(certificate: Certificate, delta: float) -> dict[str, Any]:
         "lower_mu": json_number(lower_mu) if upper_mu is not None else None,
         "upper_mu": json_number(upper_mu),
         "mu_ratio": _ratio(lower_mu, upper_mu),
-        "theorem": certificate.best(delta).analysis.name,
+        "theorem": certificate.best(delta).theorem.name,
         "adjacency": certificate.run.adjacency.value,
     }
 
@@ -107,10 +107,10 @@ def composition_epsilon(certificate: Certificate, delta: float) -> float | None:
         return None
 
 
-def _verdict(verdict: Verdict, delta: float, ran: bool) -> dict[str, Any]:
+def _verdict(verdict: Verdict[Any], delta: float, ran: bool) -> dict[str, Any]:
     made: dict[str, Any] = {
-        "theorem": verdict.analysis.name,
-        "citation": str(verdict.analysis.source),
+        "theorem": verdict.theorem.name,
+        "citation": str(verdict.theorem.source),
         "applies": isinstance(verdict, Applies),
         "epsilon": None,
         "mu": None,
@@ -118,8 +118,8 @@ def _verdict(verdict: Verdict, delta: float, ran: bool) -> dict[str, Any]:
         "obstacles": [],
     }
     if isinstance(verdict, Applies):
-        made["epsilon"] = json_number(epsilon_of(verdict.guarantee, delta))
-        made["mu"] = json_number(gaussian_mu_of(verdict.guarantee))
+        made["epsilon"] = json_number(epsilon_of(verdict.conclusion, delta))
+        made["mu"] = json_number(gaussian_mu_of(verdict.conclusion))
     else:
         made["obstacles"] = [_finding(f, ran) for f in verdict.obstacles]
     return made

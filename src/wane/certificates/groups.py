@@ -8,26 +8,36 @@ of k records is k times that of one.
 
 from __future__ import annotations
 
+from typing import Any
+
 from wane.describe import Adjacency, NoisyDescent, Poisson
 from wane.errors import NoTheoremApplies
 from wane.guarantees import GaussianDP, Guarantee, NumericalDP
-from wane.theorems.theorem import Applies, FactCondition
+from wane.theorems.theorem import Applies, FactHypothesis
 
 
-def grouped(run: NoisyDescent, verdict: Applies, size: int) -> Guarantee:
+def grouped(description: Any, verdict: Applies[Guarantee], size: int) -> Guarantee:
     """Return a theorem's guarantee for any `size` records at once, or say why it has none."""
-    why = _obstacle(run, verdict)
+    why = _obstacle(description, verdict)
     if why and size > 1:
         raise NoTheoremApplies(
-            f"group needs adjacency replace-one for {verdict.analysis.name}, got "
-            f"{run.adjacency.value}: {why}."
+            f"group needs adjacency replace-one for {verdict.theorem.name}, got "
+            f"{description.adjacency.value}: {why}."
         )
-    return verdict.guarantee.group(size)
+    return verdict.conclusion.group(size)
 
 
-def _obstacle(run: NoisyDescent, verdict: Applies) -> str:
+def _obstacle(description: Any, verdict: Applies[Guarantee]) -> str:
     """What is not known of the data sets on the way; empty if nothing is missing."""
-    if run.adjacency is Adjacency.REPLACE_ONE or isinstance(verdict.guarantee, GaussianDP):
+    if description.adjacency is Adjacency.REPLACE_ONE:
+        return ""
+    if not isinstance(description, NoisyDescent):
+        return "nothing is known of data sets with several null, absent or added records"
+    return _obstacle_of_run(description, verdict)
+
+
+def _obstacle_of_run(run: NoisyDescent, verdict: Applies[Guarantee]) -> str:
+    if isinstance(verdict.conclusion, GaussianDP):
         return ""
     losses = run.objective
     bends = losses.strong_convexity is not None and losses.strong_convexity > 0.0
@@ -36,9 +46,9 @@ def _obstacle(run: NoisyDescent, verdict: Applies) -> str:
             "with several null or absent records the losses bend less than declared; put the "
             "curvature into ridge instead"
         )
-    if any(isinstance(condition, FactCondition) for condition in verdict.analysis.assumes):
+    if any(isinstance(asked, FactHypothesis) for asked in verdict.theorem.assumes):
         return "the fact it rests on says nothing of several null, absent or added records"
-    counted = not isinstance(verdict.guarantee, NumericalDP)
+    counted = not isinstance(verdict.conclusion, NumericalDP)
     if run.adjacency is Adjacency.ADD_REMOVE and isinstance(run.batches, Poisson) and counted:
         return "it counts the other records, of which there may be more or fewer"
     return ""

@@ -12,7 +12,7 @@ from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.theorems.joint_programme.statement import last_iterate
 from wane.theorems.lemmas import positions as records
-from wane.theorems.theorem import DoesNotApply
+from wane.theorems.theorem import Refuses
 
 MOST_POSITIONS = 1_000_000
 MOST_STEPS_LISTED = 10_000_000
@@ -54,5 +54,5 @@ def mu_of_group(run: NoisyDescent, batches: Sequence[int]) -> float:
 
 def _require_programme(run: NoisyDescent) -> None:
     verdict = last_iterate(run)
-    if isinstance(verdict, DoesNotApply):
+    if isinstance(verdict, Refuses):
         raise NoTheoremApplies(f"Guarantees by position need: {verdict.obstacles[0].need}.")

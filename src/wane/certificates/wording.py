@@ -24,7 +24,7 @@ from wane.describe import (
 from wane.describe.batches import Poisson, ShuffledOnce, WithoutReplacement
 from wane.describe.constants import defined
 from wane.report.text import CERTIFICATE, shown
-from wane.theorems.theorem import Analysis, Basis
+from wane.theorems.theorem import Basis, Theorem
 
 LOSS_CONSTANTS = (
     "gradient_bound",
@@ -223,21 +223,21 @@ def secrets_of(run: NoisyDescent) -> list[str]:
     return made
 
 
-def theorem_fields(analysis: Analysis[Any]) -> dict[str, Any]:
+def theorem_fields(theorem: Theorem[Any]) -> dict[str, Any]:
     """Return a theorem's statement: conclusion, claim, translation of symbols, citation."""
-    doc = inspect.getdoc(analysis.formula) or ""
+    doc = inspect.getdoc(theorem.formula) or ""
     _, *pieces = re.split(rf"^({'|'.join(HEADINGS)})\.\s", doc, flags=re.M)
     said = {
         name: " ".join(text.split()) for name, text in zip(pieces[::2], pieces[1::2], strict=True)
     }
     return {
-        "name": analysis.name,
-        "conclusion": analysis.summary,
+        "name": theorem.name,
+        "conclusion": theorem.summary,
         "claim": said.get("Claim", ""),
         "translation": said.get("Translation", ""),
         "differs_from_source": said.get("Differs from the paper", ""),
-        "citation": str(analysis.source),
-        "reference": reference(analysis.source.key),
+        "citation": str(theorem.source),
+        "reference": reference(theorem.source.key),
     }
 
 

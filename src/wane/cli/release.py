@@ -13,7 +13,6 @@ from wane.certificates import (
     Circumstances,
     EarlierReleases,
     ExactNoise,
-    JointCertificate,
     NoiseSource,
     certificate_document,
     with_files,
@@ -48,10 +47,9 @@ class Release:
     earlier: EarlierReleases | None = None
 
     @property
-    def certificate(self) -> Certificate | JointCertificate:
-        """What the description alone would guarantee; `account` says what voids it."""
-        found = self.model.certificate_
-        made: Certificate | JointCertificate = getattr(found, "nominal", found)
+    def certificate(self) -> Certificate:
+        """What is claimed of the model."""
+        made: Certificate = self.model.certificate_
         return made
 
     @property
@@ -71,7 +69,7 @@ class Release:
             origin=f"worked out by wane for the loss of {self.words} and the public feature norm",
             declared="worked out by wane when it wrote the description, and enforced while running",
             tuning=self._tuning,
-            voids=tuple(getattr(self.model.certificate_, "reasons", ())),
+            voids=self.certificate.void_because,
             context=self.context,
             grid=release_grid(self.model.run_),
             exact=self._exact(count),
@@ -91,12 +89,11 @@ class Release:
         if model.release_noise is None:
             return None
         from wane.learn.exact import exact_guarantee  # slow to import
-        from wane.learn.void import VoidCertificate
         from wane.run import DiscreteGaussian
 
         noise = DiscreteGaussian.on_release(model.run_, model.release_noise)
         alone = exact_guarantee(model.run_, model.release_noise, count)
-        if alone is None or isinstance(model.certificate_, VoidCertificate):
+        if alone is None or model.certificate_.void_because:
             return ExactNoise(noise.std, self.delta)
         return ExactNoise(noise.std, self.delta, round_up_to(alone.epsilon(self.delta)))
 

@@ -181,9 +181,8 @@ def _released(model: Any, job: Job, described: Schema, folder: Path) -> dict[str
         ("distance from the posterior", _distance_text(distance)),
         ("SHA-256 of the schema", described.hash),
     )
-    found = model.certificate_
     document = certificate_document(
-        getattr(found, "nominal", found),
+        model.certificate_,
         delta=job.require("delta"),
         account=replace(
             _account(model, context),
@@ -219,7 +218,7 @@ def _account(model: Any, context: tuple[tuple[str, str], ...]) -> Circumstances:
         ),
         origin="worked out by wane for the loss and the public feature norm",
         tuning=TUNING,
-        voids=tuple(getattr(model.certificate_, "reasons", ())),
+        voids=model.certificate_.void_because,
         context=context,
         grid=release_grid(model.run_),
         sampler=sampler_of(model.sampling_),
@@ -232,8 +231,8 @@ def _distance_fields(model: Any) -> dict[str, Any]:
     made: dict[str, Any] = {
         name: {
             "divergence": json_number(way.value),
-            "theorem": way.best.bound.name,
-            "citation": str(way.best.bound.source),
+            "theorem": way.best.theorem.name,
+            "citation": str(way.best.theorem.source),
         }
         for name, way in ways.items()
     }

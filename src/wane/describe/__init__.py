@@ -6,6 +6,7 @@ from wane.describe.facts import Fact, FactKind
 from wane.describe.noise import GradientNoise, IterateNoise, NoiseMultiplier, Temperature
 from wane.describe.objective import LossForm, Objective
 from wane.describe.schedule import Phase, Schedule
+from wane.describe.stated import StatedRelease
 from wane.describe.threat import Adjacency, EveryIterate, Iterates, LastIterate
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Poisson",
     "Schedule",
     "ShuffledOnce",
+    "StatedRelease",
     "Temperature",
     "WithoutReplacement",
 ]

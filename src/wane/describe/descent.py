@@ -108,6 +108,13 @@ class NoisyDescent:
                 f"release must list steps up to {self.total_steps}, got {self.release.steps[-1]}."
             )
 
+    def summary(self) -> str:
+        """Return the run in one line."""
+        return (
+            f"{self.total_steps} steps on {self.records} records, batches {self.batches.kind}, "
+            f"adjacency {self.adjacency.value}, released: {self.release.name}"
+        )
+
     @cached_property
     def plan(self) -> Schedule:
         """The run as phases of equal steps, cool-down included."""

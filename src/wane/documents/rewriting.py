@@ -10,11 +10,11 @@ from wane.certificates import (
     Circumstances,
     EarlierReleases,
     ExactNoise,
-    JointCertificate,
     NoiseSource,
-    SideRelease,
     certificate_document,
     certify,
+    stated_release,
+    together,
 )
 from wane.describe import Adjacency, Fact, check
 from wane.describe.fields import run_from_fields
@@ -22,8 +22,6 @@ from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP, Guarantee, WithFailure
 from wane.sampling.described import certify_described, sampler_from_fields
 from wane.verify.claims import described_run, is_void, rows_per_person
-
-AnyCertificate = Certificate | JointCertificate
 
 
 def rewritten(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,7 +34,7 @@ def rewritten(document: Mapping[str, Any]) -> dict[str, Any]:
     return certificate_document(certificate_of(document), delta=delta, account=account)
 
 
-def certificate_of(document: Mapping[str, Any]) -> AnyCertificate:
+def certificate_of(document: Mapping[str, Any]) -> Certificate:
     """Return the certificate of what a document describes, computed again."""
     rows, releases = rows_per_person(document), document["releases"]
     run = described_run(document)
@@ -47,10 +45,10 @@ def certificate_of(document: Mapping[str, Any]) -> AnyCertificate:
         return certify_described(run, sampler).for_persons(rows)
     if len(releases) == 1 and "guarantee" not in releases[0]:
         return certify(run, facts=facts_of(document)).for_persons(rows)
-    return JointCertificate(tuple(_part(row, document, rows) for row in releases))
+    return together(_part(row, document, rows) for row in releases)
 
 
-def _part(row: Mapping[str, Any], document: Mapping[str, Any], rows: int) -> Any:
+def _part(row: Mapping[str, Any], document: Mapping[str, Any], rows: int) -> Certificate:
     """One of several releases: a run, or what the document states of another release."""
     if "guarantee" not in row:
         described = row.get("description", document["description"])
@@ -58,7 +56,8 @@ def _part(row: Mapping[str, Any], document: Mapping[str, Any], rows: int) -> Any
         return certify(run, facts=facts_of(document)).for_persons(rows)
     adjacency = check.member("adjacency", document["adjacency"], Adjacency)
     guarantee = _stated(row["guarantee"], is_void(document))
-    return SideRelease(str(row["what"]), guarantee, str(row["source"]), adjacency, rows)
+    stated = stated_release(str(row["what"]), guarantee, str(row["source"]), adjacency, rows)
+    return certify(stated)
 
 
 def facts_of(document: Mapping[str, Any]) -> list[Fact]:

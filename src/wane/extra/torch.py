@@ -46,7 +46,6 @@ from wane.describe.domains import Domain, Unbounded
 from wane.describe.fields import run_to_fields
 from wane.describe.noise import NOISES, Noise
 from wane.errors import InvalidDescription, MissingExtra
-from wane.learn.void import VoidCertificate
 from wane.randomness import noise_generator, refuse_to_be_copied
 from wane.run import (
     Checkpoint,
@@ -311,7 +310,7 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
         )
 
 
-def release(optimizer: NoisySGD) -> Certificate | VoidCertificate:
+def release(optimizer: NoisySGD) -> Certificate:
     """Round the head's weights to the run's public grid, end the run, and return its certificate.
 
     Of several processes each one calls it, and all of them have the same weights.
@@ -333,11 +332,11 @@ def round_to(parameters: Iterable[Any], spacing: float) -> None:
             parameter.copy_(torch.from_numpy(rounded))
 
 
-def certificate_of(optimizer: NoisySGD) -> Certificate | VoidCertificate:
+def certificate_of(optimizer: NoisySGD) -> Certificate:
     """Return what the steps taken so far guarantee if the head's weights are shown now, only now.
 
     Void if the noise came from a seed.  `release` also rounds the weights, and ends the run.
     """
     check.kind("optimizer", optimizer, (NoisySGD,))
     made = certify(optimizer.description())
-    return VoidCertificate(made, (SEEDED,)) if optimizer._seeded else made
+    return made.void((SEEDED,)) if optimizer._seeded else made

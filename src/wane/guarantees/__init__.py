@@ -15,6 +15,7 @@ from wane.guarantees.failure import WithFailure
 from wane.guarantees.gaussian import GaussianDP
 from wane.guarantees.mixture import GaussianMixture
 from wane.guarantees.numerical import NumericalDP
+from wane.guarantees.pure import PureDP
 from wane.guarantees.renyi import RenyiDP
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Guarantee",
     "NumericalDP",
     "Pair",
+    "PureDP",
     "Recipe",
     "RenyiDP",
     "SampledGaussianStep",

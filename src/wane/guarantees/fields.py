@@ -22,6 +22,7 @@ from wane.guarantees.failure import WithFailure
 from wane.guarantees.gaussian import GaussianDP
 from wane.guarantees.mixture import GaussianMixture
 from wane.guarantees.numerical import NumericalDP
+from wane.guarantees.pure import PureDP
 from wane.guarantees.renyi import LinearCurve, RenyiDP
 
 ORDERS = tuple(1.0 + 10.0 ** (place / 8.0) for place in range(-24, 49))
@@ -44,7 +45,7 @@ class ListedCurve:
 def guarantee_to_fields(guarantee: Guarantee) -> dict[str, Any]:
     """Return a guarantee as JSON-ready data; what is read back promises at most as much."""
     if isinstance(guarantee, GaussianDP):
-        return {"mu": _finite(guarantee.mu)}
+        return {"mu": _finite(guarantee.mu, "mu")}
     if isinstance(guarantee, WithFailure):
         inner = guarantee_to_fields(guarantee.inner)
         return {"inner": inner, "probability": guarantee.probability}
@@ -54,6 +55,8 @@ def guarantee_to_fields(guarantee: Guarantee) -> dict[str, Any]:
         return {"mus": list(guarantee.mus), "weights": list(guarantee.weights)}
     if isinstance(guarantee, NumericalDP):
         return {"steps": [_atom_to_fields(atom) | {"count": n} for atom, n in guarantee.parts]}
+    if isinstance(guarantee, PureDP):
+        return {"epsilon": _finite(guarantee.level, "epsilon"), "delta": 0.0}
     if isinstance(guarantee, RenyiDP):
         return _renyi_to_fields(guarantee)
     raise InvalidDescription(f"guarantee must be one of wane's own kinds, got {guarantee!r:.60}.")
@@ -63,6 +66,9 @@ def guarantee_from_fields(given: Mapping[str, Any]) -> Guarantee:
     """Return the guarantee that `guarantee_to_fields` wrote down."""
     if "mu" in given:
         return GaussianDP(given["mu"])
+    if "epsilon" in given:
+        pure = PureDP(given["epsilon"])
+        return WithFailure(pure, given["delta"]) if given["delta"] else pure
     if "inner" in given:
         return WithFailure(guarantee_from_fields(given["inner"]), given["probability"])
     if "links" in given:
@@ -105,7 +111,7 @@ def _renyi_to_fields(guarantee: RenyiDP) -> dict[str, Any]:
     return {"orders": [order for order, _ in known], "values": [value for _, value in known]}
 
 
-def _finite(mu: float) -> float:
-    if not math.isfinite(mu):
-        raise InvalidDescription("guarantee must promise something, got an infinite mu.")
-    return mu
+def _finite(level: float, name: str) -> float:
+    if not math.isfinite(level):
+        raise InvalidDescription(f"guarantee must promise something, got an infinite {name}.")
+    return level

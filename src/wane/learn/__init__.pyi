@@ -79,9 +79,6 @@ from wane.learn.tuning import (
 from wane.learn.tuning import (
     tuned as tuned,
 )
-from wane.learn.void import (
-    VoidCertificate as VoidCertificate,
-)
 
 __all__ = [
     "CurvatureBound",
@@ -107,7 +104,6 @@ __all__ = [
     "PublicScaler",
     "TargetScaler",
     "TooFewRecords",
-    "VoidCertificate",
     "fit_table",
     "load_model",
     "private_curvature",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from wane.certificates import Certificate, JointCertificate, SideRelease, certify
+from wane.certificates import Certificate, certify, together
 from wane.describe import (
     Adjacency,
     Cyclic,
@@ -44,7 +44,6 @@ from wane.learn.scaling import FeatureScaler
 from wane.learn.surroundings import surrounding_voids
 from wane.learn.tuning import PublicData, refuse_private, require_public, tuned
 from wane.learn.validated import validated
-from wane.learn.void import VoidCertificate, joined, parts_of
 from wane.learn.warned import warn
 from wane.losses import Loss
 from wane.run import Checkpoint, descend
@@ -92,7 +91,7 @@ class Prepared:
     run: NoisyDescent
     gradients: Sums
     start: Array | None
-    certificate: Certificate | JointCertificate | VoidCertificate
+    certificate: Certificate
     first: Callable[[np.random.Generator], Prepared] | None = None
 
 
@@ -299,10 +298,9 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
         gradients = sums(Bounding(scaler, task.link, norm, bound, coordinates.intercept))
         require_described(run.objective, gradients.objective)
         start, earlier, inherited = self._start(coordinates, scaler, task)
-        parts = (*earlier, self._certified(run))
         voids = task.voids + seed_voids(self.seed_voids_privacy) + inherited
         voids += surrounding_voids()
-        certificate = joined(parts, voids)
+        certificate = together((*earlier, self._certified(run))).void(voids)
         return Prepared(task, scaler, coordinates, run, gradients, start, certificate)
 
     def _planned(
@@ -354,7 +352,7 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
 
     def _start(
         self, coordinates: Coordinates, scaler: FeatureScaler, task: Task
-    ) -> tuple[Array | None, tuple[Certificate | SideRelease, ...], Voids]:
+    ) -> tuple[Array | None, tuple[Certificate, ...], Voids]:
         """Return the start, the releases it rests on, and what voids these."""
         given = self.warm_start
         if given is None or given is False:
@@ -374,8 +372,8 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
                 "and feature_bounds."
             )
         earlier = given.certificate_
-        voids = earlier.reasons if isinstance(earlier, VoidCertificate) else ()
-        return coordinates.start(given._model(coordinates)), parts_of(earlier), voids
+        start = coordinates.start(given._model(coordinates))
+        return start, earlier.nominal.each, earlier.void_because
 
     def _model(self, coordinates: Coordinates) -> Array:
         """Coefficients with intercepts as last column, as `warm_start` takes them."""

@@ -15,10 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from wane.certificates import SideRelease
-from wane.describe import Adjacency, Fact, FactKind, FullBatch, NoisyDescent, check
+from wane.describe import (
+    Adjacency,
+    Fact,
+    FactKind,
+    FullBatch,
+    NoisyDescent,
+    StatedRelease,
+    check,
+)
 from wane.errors import InvalidDescription
-from wane.guarantees import GaussianDP, WithFailure
+from wane.guarantees import GaussianDP
 from wane.losses import Loss
 from wane.run.grid import FINER
 
@@ -69,12 +76,17 @@ class Budgets:
         """Return the run's own target at `delta`, a little below its level."""
         return GaussianDP(self.run * (1.0 - ROOM)).epsilon(delta)
 
-    def promises(self, adjacency: Adjacency) -> tuple[SideRelease, SideRelease]:
+    def promises(self, adjacency: Adjacency) -> tuple[StatedRelease, StatedRelease]:
         """Return what both releases will cost at most, whatever the bound turns out to be."""
-        fails = WithFailure(GaussianDP(self.bound), self.failure)
         return (
-            SideRelease(BOUND_NAME, fails, SOURCE, adjacency),
-            SideRelease(RUN_NAME, GaussianDP(self.run), SOURCE, adjacency),
+            StatedRelease(
+                name=BOUND_NAME,
+                source=SOURCE,
+                adjacency=adjacency,
+                mu=self.bound,
+                failure=self.failure,
+            ),
+            StatedRelease(name=RUN_NAME, source=SOURCE, adjacency=adjacency, mu=self.run),
         )
 
 
@@ -97,7 +109,7 @@ class CurvatureBound:
     """
 
     smoothness: float
-    release: SideRelease
+    release: StatedRelease
     records: int
     gradient_bound: float | None
 
@@ -164,10 +176,12 @@ def private_curvature(
     margin = std * -float(ndtri(failure)) * (1.0 + ROUNDING)
     centre = top + worst * lost + sensitivity + margin
     noisy = _up_to_grid(centre + std * float(generator.standard_normal()), std)
-    guarantee = WithFailure(GaussianDP(level), failure)
+    release = StatedRelease(
+        name=BOUND_NAME, source=SOURCE, adjacency=adjacency, mu=level, failure=failure
+    )
     return CurvatureBound(
         smoothness=min(max(noisy, sensitivity), worst),
-        release=SideRelease(BOUND_NAME, guarantee, SOURCE, adjacency),
+        release=release,
         records=n,
         gradient_bound=link.objective(R, gradient_bound, 0.0).gradient_bound,
     )

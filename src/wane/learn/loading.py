@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wane._version import __version__
-from wane.certificates import Certificate
-from wane.describe import Adjacency, check
+from wane.certificates import certificate_from_fields
+from wane.describe import Adjacency, NoisyDescent, check
 from wane.describe.facts import without_facts
 from wane.describe.fields import run_from_fields
 from wane.describe.files import read_table
@@ -27,10 +27,8 @@ from wane.learn import models
 from wane.learn.base import PrivateLinearModel
 from wane.learn.classifiers import Multiclass
 from wane.learn.refusals import FromData
-from wane.learn.releases import certificate_from_fields
 from wane.learn.saving import FORMAT, VERSION, parameters_out
 from wane.learn.scaling import FeatureScaler
-from wane.learn.void import parts_of
 
 Array = NDArray[Any]
 DOCUMENT = "certificate.json"
@@ -207,11 +205,10 @@ def _check_shapes(model: Any, coef: Array, intercept: Array) -> None:
 def _certificate(about: dict[str, Any], model: Any) -> Any:
     """The certificate of the releases; it must agree with the seed, the run and its own epsilon."""
     made = certificate_from_fields(about)
-    reasons = getattr(made, "reasons", ())
-    if model.seed_voids_privacy is not None and not reasons:
+    if model.seed_voids_privacy is not None and not made.void_because:
         raise InvalidDescription("its noise came from a seed, and nothing says that this voids it.")
-    run = next((p for p in reversed(parts_of(made)) if isinstance(p, Certificate)), None)
-    if run is not None and run.run != model.run_:
+    runs = [p.description for p in made.parts if isinstance(p.description, NoisyDescent)]
+    if runs and runs[-1] != model.run_:
         raise InvalidDescription("its run must be the last of its releases.")
     said = about["certificate"]
     delta = check.real("certificate.delta", said["delta"], least=0.0, most=1.0)

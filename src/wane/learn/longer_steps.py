@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wane.certificates import Certificate
+from wane.certificates import Certificate, certify, together
 from wane.describe import FullBatch, check
 from wane.errors import InvalidDescription
 from wane.learn.bounding import require_described, row_norm
 from wane.learn.curvature import Budgets, CurvatureBound, PrivateCurvature, private_curvature
-from wane.learn.void import joined, parts_of, reasons_of
 
 if TYPE_CHECKING:
     from wane.learn.base import Prepared, PrivateLinearModel
@@ -52,8 +51,8 @@ def with_curvature(
 
     `ready` is a plan without the bound; its clipping is kept, since the bound belongs to it.
     """
-    *earlier, _ = parts_of(ready.certificate)
-    voids = reasons_of(ready.certificate)
+    *earlier, _ = ready.certificate.nominal.each
+    voids = ready.certificate.void_because
 
     def released(noise: np.random.Generator) -> Prepared:
         bound = _bound(model, ready, budgets, rows, noise)
@@ -69,9 +68,11 @@ def with_curvature(
         )
         require_described(run.objective, ready.gradients.objective)
         found = _kept(model._certified(run, (bound.about(run),)), budgets)
-        return replace(ready, run=run, certificate=joined((*earlier, bound.release, found), voids))
+        whole = together((*earlier, certify(bound.release), found)).void(voids)
+        return replace(ready, run=run, certificate=whole)
 
-    promise = joined((*earlier, *budgets.promises(model.adjacency)), voids)
+    promises = (certify(promise) for promise in budgets.promises(model.adjacency))
+    promise = together((*earlier, *promises)).void(voids)
     return replace(ready, certificate=promise, first=released)
 
 

@@ -18,7 +18,6 @@ from wane.learn.refusals import require_enough_records
 from wane.learn.releases import Certified, entered
 from wane.learn.scaling import FeatureScaler
 from wane.learn.validated import validated
-from wane.learn.void import joined
 from wane.losses import Loss, MultiSquared, Squared
 from wane.run import descend
 from wane.run.linear import LinearSums
@@ -65,7 +64,7 @@ class PrivateMean(Certified, BaseEstimator):  # type: ignore[misc]
         """Estimate the mean privately; `y` is ignored.  Refusals come before any noise."""
         ready = self._prepare(X)
         run = ready.certificate.run
-        certificate = joined((ready.certificate,), ready.voids)
+        certificate = ready.certificate.void(ready.voids)
         with entered(self.account, certificate):
             end = descend(run, ready.gradients, generator=generator(self.seed_voids_privacy))
         self.mean_ = ready.scaler.in_columns(end.ravel())

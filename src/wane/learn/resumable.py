@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from wane.certificates import Certificate, JointCertificate
-from wane.learn.releases import certificate_to_fields, entered
-from wane.learn.void import VoidCertificate
+from wane.certificates import Certificate, certificate_to_fields
+from wane.learn.releases import entered
 from wane.run import Checkpoint
 
 NOT_SEALED = ("account", "checkpoint", "progress", "seed_voids_privacy", "tune_on", "warm_start")
@@ -50,7 +49,7 @@ def _as_text(value: Any) -> str:
 @contextmanager
 def accounted(
     account: Any,
-    certificate: Certificate | JointCertificate | VoidCertificate,
+    certificate: Certificate,
     checkpoint: Checkpoint | None,
     **public: Any,
 ) -> Iterator[Checkpoint | None]:

@@ -15,8 +15,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from wane._version import __version__
+from wane.certificates import certificate_to_fields
 from wane.describe.fields import run_to_fields
-from wane.learn.releases import certificate_to_fields
 
 FORMAT = "wane-model"
 VERSION = 1

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from wane.certificates import Certificate, certify, composition_of
 from wane.describe import Cyclic, FullBatch, ShuffledOnce
 from wane.errors import NothingGained, PrivacyWarning, UnscaledFeatures
-from wane.learn.void import parts_of
 from wane.report.format import round_up_to
 
 if TYPE_CHECKING:
@@ -58,8 +57,7 @@ def _warn_of_no_gain(model: PrivateLinearModel, ready: Prepared) -> None:
 
 def _certificate(ready: Prepared) -> Certificate:
     """The run's own certificate; where something comes first, there is only a promise so far."""
-    parts = (part for part in parts_of(ready.certificate) if isinstance(part, Certificate))
-    at_hand = (part for part in parts if part.run == ready.run)
+    at_hand = (one for one in ready.certificate.nominal.each if one.run == ready.run)
     return next(at_hand, None) or certify(ready.run)
 
 

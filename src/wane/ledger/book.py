@@ -17,17 +17,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from wane.certificates import Certificate, EarlierReleases, JointCertificate, Sampler, SideRelease
+from wane.certificates import (
+    Certificate,
+    EarlierReleases,
+    Sampler,
+    certify,
+    stated_release,
+    together,
+)
 from wane.describe import Adjacency, check
 from wane.errors import InvalidDescription, WaneError
 from wane.guarantees import Guarantee
-from wane.learn.void import VoidCertificate
 from wane.ledger import stored
 from wane.ledger.names import near_words, normal_name, printable, same_name
 from wane.ledger.storage import Row, Rows
 from wane.report.format import round_up_to
 
-Certified = Certificate | JointCertificate | VoidCertificate
 TRIES = 4
 """So often a row is tried while others write; then the file is kept locked for the computation."""
 
@@ -68,7 +73,7 @@ class Entry:
         return str(self.content["at"])
 
     @cached_property
-    def certificate(self) -> Certified:
+    def certificate(self) -> Certificate:
         """Its certificate, computed again."""
         return stored.certificate_in(self.content)
 
@@ -145,7 +150,7 @@ class Account:
     @contextmanager
     def spend(
         self,
-        certificate: Certified | Guarantee,
+        certificate: Certificate | Guarantee,
         *,
         run: str | None = None,
         sampler: Sampler | None = None,
@@ -168,13 +173,13 @@ class Account:
         self.confirm(number)
 
     def enter(
-        self, certificate: Certified, *, run: str | None = None, sampler: Sampler | None = None
+        self, certificate: Certificate, *, run: str | None = None, sampler: Sampler | None = None
     ) -> int:
         """Write a release down, or find the row of the run that is taken up again; its number."""
-        if isinstance(certificate, VoidCertificate):
+        if certificate.void_because:
             raise InvalidDescription(
                 "certificate must claim something to be entered, got a void one: "
-                + " ".join(certificate.reasons)
+                + " ".join(certificate.void_because)
             )
         budget = self.budget
         deltas = () if budget is None else (budget.delta,)
@@ -214,10 +219,10 @@ class Account:
         )
 
     @property
-    def total(self) -> JointCertificate | None:
+    def total(self) -> Certificate | None:
         """All releases together, confirmed or not; None if there are none."""
         parts = self._spent(self.ledger._read())
-        return JointCertificate(parts) if parts else None
+        return together(parts) if parts else None
 
     def so_far(self, delta: float) -> EarlierReleases:
         """Return what a document says of all releases that are written down, the last included."""
@@ -226,7 +231,7 @@ class Account:
         return EarlierReleases(
             dataset=self.dataset,
             releases=len(self._releases(found)),
-            epsilon=JointCertificate(parts).epsilon(delta) if parts else 0.0,
+            epsilon=together(parts).epsilon(delta) if parts else 0.0,
             delta=delta,
             head=found[-1].hash,
         )
@@ -286,7 +291,7 @@ class Account:
     def _releases(self, found: list[Row]) -> list[Row]:
         return [row for row in found if row.kind == "release" and row.dataset == self.dataset]
 
-    def _spent(self, found: list[Row]) -> tuple[Certificate | SideRelease, ...]:
+    def _spent(self, found: list[Row]) -> tuple[Certificate, ...]:
         return tuple(p for row in self._releases(found) for p in stored.spent_in(row.content))
 
     def _budget(self, found: list[Row]) -> Budget | None:
@@ -310,7 +315,7 @@ class HeldAccount:
         self._open: list[int] = []
 
     @contextmanager
-    def spend(self, certificate: Certified, **more: Any) -> Iterator[int]:
+    def spend(self, certificate: Certificate, **more: Any) -> Iterator[int]:
         """Write a release down before it happens; it is not confirmed when it has happened."""
         number = self.account.enter(certificate, **more)
         self._open.append(number)
@@ -324,14 +329,14 @@ class HeldAccount:
 
 def _named(
     guarantee: Guarantee, name: str | None, purpose: str | None, adjacency: Adjacency | None
-) -> JointCertificate:
+) -> Certificate:
     """A bare guarantee as a release that a ledger can name."""
     if adjacency is None:
         raise InvalidDescription(
             "adjacency must be given to spend a guarantee, got None; a guarantee knows no data."
         )
     what, why = normal_name(name, "name"), normal_name(purpose, "purpose")
-    return JointCertificate((SideRelease(what, guarantee, why, adjacency),))
+    return certify(stated_release(what, guarantee, why, adjacency))
 
 
 def _confirmed(found: list[Row]) -> set[int]:
@@ -356,12 +361,10 @@ def _same_unit(before: dict[str, Any], now: dict[str, Any], dataset: str) -> Non
             )
 
 
-def _refuse_beyond(
-    parts: tuple[Certificate | SideRelease, ...], budget: Budget, dataset: str
-) -> None:
+def _refuse_beyond(parts: tuple[Certificate, ...], budget: Budget, dataset: str) -> None:
     if not parts:
         return
-    joint = JointCertificate(parts)
+    joint = together(parts)
     if joint.adjacency is not budget.adjacency:
         raise InvalidDescription(
             f"adjacency must be the budget's, {budget.adjacency.value}, "

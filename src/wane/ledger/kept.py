@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wane.certificates.certificate import DEFAULT_DELTA, epsilon_of
+from wane.certificates.measures import DEFAULT_DELTA, epsilon_of
 from wane.guarantees import ChainDP, Guarantee, RenyiDP, WithFailure
 from wane.guarantees.fields import ListedCurve, guarantee_from_fields, guarantee_to_fields
 from wane.guarantees.renyi import LinearCurve

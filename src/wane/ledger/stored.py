@@ -16,37 +16,42 @@ from functools import lru_cache
 from typing import Any
 
 from wane._version import __version__
-from wane.certificates import Certificate, JointCertificate, Sampler, SideRelease, recalled
+from wane.certificates import (
+    Certificate,
+    CertifiedRelease,
+    Sampler,
+    certificate_from_fields,
+    certificate_to_fields,
+    recalled,
+    together,
+)
+from wane.describe import StatedRelease
 from wane.describe.facts import without_facts
 from wane.describe.fields import run_from_fields
 from wane.describe.json_text import read_json
 from wane.errors import InvalidDescription
-from wane.learn.releases import certificate_from_fields, certificate_to_fields
-from wane.learn.void import VoidCertificate, joined, parts_of
 from wane.ledger import kept
 
-Certified = Certificate | JointCertificate | VoidCertificate
-Part = Certificate | SideRelease
 KNOWN = 512
 """Rows whose certificates are kept in memory; computing one may take seconds."""
 
 
 def stored(
-    certificate: Certified, sampler: Sampler | None = None, deltas: Iterable[float] = ()
+    certificate: Certificate, sampler: Sampler | None = None, deltas: Iterable[float] = ()
 ) -> dict[str, Any]:
     """Return what a row holds of a release; its guarantees are exact at these deltas."""
     made = certificate_to_fields(certificate)
     rows = made["releases"]
     if sampler is not None:
         rows[-1]["sampler"] = sampler.to_fields()
-    for row, part in zip(rows, parts_of(certificate), strict=True):
-        if isinstance(part, Certificate):
+    for row, part in zip(rows, certificate.parts, strict=True):
+        if not isinstance(part.description, StatedRelease):
             row.update(_certified(part, row, tuple(deltas)))
     return made
 
 
 def _certified(
-    part: Certificate, row: Mapping[str, Any], deltas: tuple[float, ...]
+    part: CertifiedRelease, row: Mapping[str, Any], deltas: tuple[float, ...]
 ) -> dict[str, Any]:
     """Each theorem's guarantee, with the hash of what it was certified for; nothing if none holds.
 
@@ -55,10 +60,10 @@ def _certified(
     claims = []
     for verdict in part.applicable:
         try:
-            found = kept.to_fields(verdict.guarantee, deltas)
+            found = kept.to_fields(verdict.conclusion, deltas)
         except InvalidDescription:
             continue
-        claims.append({"theorem": verdict.analysis.name, "guarantee": found})
+        claims.append({"theorem": verdict.theorem.name, "guarantee": found})
     if not claims:
         return {}
     return {"certified": {"claims": claims, "wane": __version__, "sha256": _hash(row)}}
@@ -69,17 +74,17 @@ def _hash(row: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
-def certificate_in(content: Mapping[str, Any]) -> Certified:
+def certificate_in(content: Mapping[str, Any]) -> Certificate:
     """Return the certificate of a row, computed again; kept in memory."""
     return _certificate(json.dumps(content["certificate"], sort_keys=True))
 
 
-def spent_in(content: Mapping[str, Any]) -> tuple[Part, ...]:
+def spent_in(content: Mapping[str, Any]) -> tuple[Certificate, ...]:
     """Return the releases of a row, as little computed again as their cost needs."""
     rows = content["certificate"]["releases"]
     if all(_is_current(row) for row in rows):
         return tuple(_as_certified(row) for row in rows)
-    return parts_of(certificate_in(content))
+    return certificate_in(content).each
 
 
 def _is_current(row: Mapping[str, Any]) -> bool:
@@ -91,7 +96,7 @@ def _is_current(row: Mapping[str, Any]) -> bool:
     return bool(same and "claims" in found)
 
 
-def _as_certified(row: Mapping[str, Any]) -> Part:
+def _as_certified(row: Mapping[str, Any]) -> Certificate:
     if "run" not in row:
         return _part(row)
     found = row["certified"]
@@ -126,18 +131,16 @@ def rows_per_person_in(content: Mapping[str, Any]) -> int:
 
 
 @lru_cache(KNOWN)
-def _certificate(text: str) -> Certified:
+def _certificate(text: str) -> Certificate:
     given = read_json(text, "a row of the ledger")
     if not any("sampler" in row for row in given["releases"]):
         return certificate_from_fields(given)
-    parts = tuple(_part(row) for row in given["releases"])
-    return joined(parts, tuple(given["voids"]))
+    return together(_part(row) for row in given["releases"]).void(given["voids"])
 
 
-def _part(row: Mapping[str, Any]) -> Part:
+def _part(row: Mapping[str, Any]) -> Certificate:
     if "sampler" not in row:
-        (only,) = parts_of(certificate_from_fields({"releases": [dict(row)], "voids": []}))
-        return only
+        return certificate_from_fields({"releases": [dict(row)], "voids": []})
     from wane.sampling.described import certify_described, sampler_from_fields  # slow to import
 
     run = run_from_fields(without_facts(row["run"]))

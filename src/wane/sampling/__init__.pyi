@@ -128,9 +128,6 @@ from wane.sampling.potentials import (
     Potential as Potential,
 )
 from wane.sampling.privacy import (
-    KineticCertificate as KineticCertificate,
-)
-from wane.sampling.privacy import (
     certify_samples as certify_samples,
 )
 from wane.sampling.privacy import (
@@ -158,7 +155,6 @@ __all__ = [
     "Distances",
     "GaussianPotential",
     "GradientPotential",
-    "KineticCertificate",
     "LogCosh",
     "Losses",
     "NormalStart",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from wane.describe import check
 from wane.guarantees import GaussianDP, RenyiDP
+from wane.guarantees.pure import PureCurve
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 
 
@@ -28,24 +28,6 @@ def exact_gibbs(
     # one root after the other: the product may leave the range of doubles where mu does not
     mu = Delta / math.sqrt(tau) / math.sqrt(m)
     return GaussianDP(inflate(max(mu, SMALLEST_POSITIVE), 1e-15))
-
-
-@dataclass(frozen=True)
-class PureCurve:
-    """Renyi divergences of any two laws whose densities differ by a factor of at most e^epsilon.
-
-    Claim.  D_a <= eps + (ln(1 + e^((1-2a) eps)) - ln(1 + e^-eps)) / (a - 1), the value of
-    randomised response, which is the worst such pair.
-    """
-
-    epsilon: float
-
-    def __call__(self, order: float) -> float:
-        """Return the claim at this order, rounded up."""
-        eps = self.epsilon
-        gain = math.log1p(math.exp(-eps)) - math.log1p(math.exp((1.0 - 2.0 * order) * eps))
-        doubt = 1e-15 * (eps + 1.0 / (order - 1.0))
-        return min(eps, eps - gain / (order - 1.0) + doubt)
 
 
 def exact_gibbs_bounded(*, range_of_difference: float, temperature: float = 1.0) -> RenyiDP:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from wane.describe import NoisyDescent, check
+from wane.describe import Adjacency, NoisyDescent, check
 from wane.sampling.chain import Overdamped, Underdamped
 from wane.sampling.closeness import closeness
 from wane.sampling.posterior import Posterior
@@ -32,6 +32,18 @@ class SampledPosterior:
         check.kind("posterior", self.posterior, (Posterior,))
         check.whole("samples", self.samples, least=1)
         _ = self.chain
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which data sets are compared."""
+        return self.posterior.adjacency
+
+    def summary(self) -> str:
+        """Return the samples in one line."""
+        return (
+            f"{self.samples} samples by {type(self.chain).__name__.lower()} chains of {self.steps} "
+            f"steps on {self.posterior.records} records, adjacency {self.adjacency.value}"
+        )
 
     @property
     def chain(self) -> Overdamped | Underdamped:

@@ -16,15 +16,15 @@ from wane.theorems.lemmas.loss_moduli import is_convex
 from wane.theorems.theorem import (
     Answer,
     Basis,
-    condition,
-    fact_condition,
+    fact_hypothesis,
     fails,
     holds,
+    hypothesis,
     undeclared,
 )
 
 
-@condition("what one record adds to a step has a known bound", Basis.DECLARED)
+@hypothesis("what one record adds to a step has a known bound", Basis.DECLARED)
 def bounded_gradient(run: NoisyDescent) -> Answer:
     if run.gradient_sensitivity is None or math.isinf(run.gradient_member):
         return undeclared("gradient_bound", "objective.gradient_bound = a proven bound, or clip")
@@ -34,7 +34,7 @@ def bounded_gradient(run: NoisyDescent) -> Answer:
     return holds(" and ".join(known) + (", by clipping" if run.objective.clipped else ", declared"))
 
 
-@condition("the losses are smooth", Basis.DECLARED)
+@hypothesis("the losses are smooth", Basis.DECLARED)
 def smooth(run: NoisyDescent) -> Answer:
     M = run.objective.smoothness
     if M is None:
@@ -42,7 +42,7 @@ def smooth(run: NoisyDescent) -> Answer:
     return holds(f"smoothness={M:g}")
 
 
-@condition("each record's loss is convex, clipping included", Basis.DECLARED)
+@hypothesis("each record's loss is convex, clipping included", Basis.DECLARED)
 def convex_losses(run: NoisyDescent) -> Answer:
     if is_convex(run.objective):
         return holds("strong_convexity >= 0, and clipping keeps it")
@@ -52,7 +52,7 @@ def convex_losses(run: NoisyDescent) -> Answer:
     )
 
 
-@condition("noise is added at every step that uses records")
+@hypothesis("noise is added at every step that uses records")
 def noisy(run: NoisyDescent) -> Answer:
     quiet = (run.gradient_noise_stds == 0.0) & ~run.plan.cool_down
     if quiet.any():
@@ -61,49 +61,49 @@ def noisy(run: NoisyDescent) -> Answer:
     return holds("every phase has noise")
 
 
-@condition("batches are the whole data or a fixed order of disjoint batches")
+@hypothesis("batches are the whole data or a fixed order of disjoint batches")
 def fixed_order(run: NoisyDescent) -> Answer:
     if isinstance(run.batches, FullBatch | Cyclic | ShuffledOnce):
         return holds(f"batches are {run.batches.kind}")
     return fails(f"batches are {run.batches.kind}", 'batches.kind = "cyclic"')
 
 
-@condition("the order of the records is drawn once at random and stays secret", Basis.ENFORCED)
+@hypothesis("the order of the records is drawn once at random and stays secret", Basis.ENFORCED)
 def secret_order(run: NoisyDescent) -> Answer:
     if isinstance(run.batches, ShuffledOnce):
         return holds("batches are shuffled once")
     return fails(f"batches are {run.batches.kind}", 'batches.kind = "shuffled-once"')
 
 
-@condition("each record joins each batch independently at random", Basis.ENFORCED)
+@hypothesis("each record joins each batch independently at random", Basis.ENFORCED)
 def poisson_batches(run: NoisyDescent) -> Answer:
     if isinstance(run.batches, Poisson):
         return holds(f"rate {run.batches.size}/{run.records}")
     return fails(f"batches are {run.batches.kind}", 'batches.kind = "poisson"')
 
 
-@condition("each batch is a fresh random set of fixed size", Basis.ENFORCED)
+@hypothesis("each batch is a fresh random set of fixed size", Basis.ENFORCED)
 def fixed_size_batches(run: NoisyDescent) -> Answer:
     if isinstance(run.batches, WithoutReplacement):
         return holds(f"size {run.batches.size} of {run.records}")
     return fails(f"batches are {run.batches.kind}", 'batches.kind = "without-replacement"')
 
 
-@condition("only the last iterate is released", Basis.ENFORCED)
+@hypothesis("only the last iterate is released", Basis.ENFORCED)
 def last_iterate(run: NoisyDescent) -> Answer:
     if isinstance(run.release, LastIterate):
         return holds("release is the last iterate")
     return fails("earlier iterates are released too", 'release = "last-iterate"')
 
 
-@condition("some iterates stay secret", Basis.ENFORCED)
+@hypothesis("some iterates stay secret", Basis.ENFORCED)
 def some_hidden(run: NoisyDescent) -> Answer:
     if isinstance(run.release, EveryIterate):
         return fails("every iterate is released", 'release = "last-iterate"')
     return holds("not every iterate is released")
 
 
-@condition("neighbouring data sets have the same number of records in the same places")
+@hypothesis("neighbouring data sets have the same number of records in the same places")
 def records_stay_in_place(run: NoisyDescent) -> Answer:
     if run.adjacency is not Adjacency.ADD_REMOVE or isinstance(run.batches, FullBatch):
         return holds(f"adjacency is {run.adjacency.value}, batches are {run.batches.kind}")
@@ -113,7 +113,7 @@ def records_stay_in_place(run: NoisyDescent) -> Answer:
     )
 
 
-@condition("the batch size is not changed by adding a record")
+@hypothesis("the batch size is not changed by adding a record")
 def size_is_public(run: NoisyDescent) -> Answer:
     if run.adjacency is not Adjacency.ADD_REMOVE:
         return holds(f"adjacency is {run.adjacency.value}")
@@ -122,7 +122,7 @@ def size_is_public(run: NoisyDescent) -> Answer:
     )
 
 
-@condition("the prox that ends each step has a finite Lipschitz constant")
+@hypothesis("the prox that ends each step has a finite Lipschitz constant")
 def certified_prox(run: NoisyDescent) -> Answer:
     worst = float(np.max(facts.log_prox_lipschitz(run, run.plan.step_size)))
     if math.isinf(worst):
@@ -134,7 +134,7 @@ def certified_prox(run: NoisyDescent) -> Answer:
     return holds(f"Lipschitz constant at most {math.exp(worst):.6g}")
 
 
-@condition("iterates stay in a set of finite diameter", Basis.ENFORCED)
+@hypothesis("iterates stay in a set of finite diameter", Basis.ENFORCED)
 def bounded_domain(run: NoisyDescent) -> Answer:
     d = run.domain.diameter
     if math.isinf(d):
@@ -142,14 +142,14 @@ def bounded_domain(run: NoisyDescent) -> Answer:
     return holds(f"diameter={d:g}")
 
 
-@condition(f"the schedule has at most {records.FEW_ROWS} phases")
+@hypothesis(f"the schedule has at most {records.FEW_ROWS} phases")
 def short_schedule(run: NoisyDescent) -> Answer:
     if len(run.plan) <= records.FEW_ROWS:
         return holds(f"{len(run.plan)} phases")
     return fails(f"{len(run.plan)} phases", "fewer, longer phases")
 
 
-@condition("the losses' flattest direction rules, at constant step size, on the whole space")
+@hypothesis("the losses' flattest direction rules, at constant step size, on the whole space")
 def flattest_direction_rules(run: NoisyDescent) -> Answer:
     """Then a quadratic of the class with opposing linear terms attains the bound exactly.
 
@@ -169,28 +169,28 @@ def flattest_direction_rules(run: NoisyDescent) -> Answer:
     return fails("not one full-batch phase of convex losses with step_size*(m+M) <= 2, unbounded")
 
 
-@condition("an epoch has at most 100000 batches")
+@hypothesis("an epoch has at most 100000 batches")
 def few_positions(run: NoisyDescent) -> Answer:
     if run.steps_per_epoch <= 100_000:
         return holds(f"{run.steps_per_epoch} batches")
     return fails(f"{run.steps_per_epoch} batches", "larger batches")
 
 
-@condition("every step uses every record")
+@hypothesis("every step uses every record")
 def full_batch(run: NoisyDescent) -> Answer:
     if isinstance(run.batches, FullBatch):
         return holds("batches are full")
     return fails(f"batches are {run.batches.kind}", 'batches.kind = "full"')
 
 
-@condition("all steps are alike")
+@hypothesis("all steps are alike")
 def one_phase(run: NoisyDescent) -> Answer:
     if len(run.plan) == 1:
         return holds("one phase")
     return fails(f"{len(run.plan)} phases", "constant step_size and noise, no cool_down")
 
 
-@fact_condition(
+@fact_hypothesis(
     "every step's law before the prox, at every share of its noise, has a log-Sobolev constant",
     FactKind.LOG_SOBOLEV,
     about=fingerprint,
@@ -205,7 +205,7 @@ def log_sobolev_constant(run: NoisyDescent, k: float) -> Answer:
     return holds(f"log_sobolev={k:g}, stated for this run")
 
 
-@fact_condition(
+@fact_hypothesis(
     "the average loss of these very records, and of their neighbours, has a known curvature",
     FactKind.AVERAGE_SMOOTHNESS,
     about=fingerprint,

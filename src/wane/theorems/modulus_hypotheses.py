@@ -11,13 +11,13 @@ from wane.describe.descent import NoisyDescent
 from wane.theorems.lemmas import lipschitz as facts
 from wane.theorems.lemmas import positions as records
 from wane.theorems.lemmas.loss_moduli import Batch, lipschitz_row, modulus_in
-from wane.theorems.theorem import Answer, Basis, condition, fails, holds, undeclared
+from wane.theorems.theorem import Answer, Basis, fails, holds, hypothesis, undeclared
 
 SMALLEST_VARIANCE = 1e-290
 """Of the noise on the iterate: shares of it must still be numbers."""
 
 
-@condition("noise is added at every step")
+@hypothesis("noise is added at every step")
 def always_noisy(run: NoisyDescent) -> Answer:
     """Every phase has noise."""
     quiet = run.gradient_noise_stds == 0.0
@@ -33,7 +33,7 @@ def always_noisy(run: NoisyDescent) -> Answer:
     return holds("every phase has noise")
 
 
-@condition("the prox that ends each step moves no two points apart")
+@hypothesis("the prox that ends each step moves no two points apart")
 def nonexpansive_prox(run: NoisyDescent) -> Answer:
     """The domain is convex."""
     worst = float(np.max(facts.log_prox_lipschitz(run, run.plan.step_size)))
@@ -42,7 +42,7 @@ def nonexpansive_prox(run: NoisyDescent) -> Answer:
     return holds("the domain is convex")
 
 
-@condition("how far one step can drive two points apart is known")
+@hypothesis("how far one step can drive two points apart is known")
 def known_modulus(run: NoisyDescent) -> Answer:
     """Some row of the table applies."""
     if len(run.plan) > records.FEW_ROWS:
@@ -61,7 +61,7 @@ def known_modulus(run: NoisyDescent) -> Answer:
     return holds("the least of all that follows from the declared regularity")
 
 
-@condition("all batches are the same, or all steps are")
+@hypothesis("all batches are the same, or all steps are")
 def simple_pattern(run: NoisyDescent) -> Answer:
     """Full batches, or one phase."""
     if isinstance(run.batches, FullBatch):
@@ -71,7 +71,7 @@ def simple_pattern(run: NoisyDescent) -> Answer:
     return fails(f"{len(run.plan)} phases of cyclic batches", "one phase, or full batches")
 
 
-@condition("other records can take the place of one in a batch")
+@hypothesis("other records can take the place of one in a batch")
 def spare_records(run: NoisyDescent) -> Answer:
     """The batch is not the whole data."""
     if not isinstance(run.batches, WithoutReplacement) or run.batch_size < run.records:
@@ -79,7 +79,7 @@ def spare_records(run: NoisyDescent) -> Answer:
     return fails("the batch is the whole data", 'batches.kind = "full"')
 
 
-@condition("the iterates' distance stays bounded", Basis.DERIVED)
+@hypothesis("the iterates' distance stays bounded", Basis.DERIVED)
 def bounded_distance(run: NoisyDescent) -> Answer:
     """By the domain, or because every step contracts."""
     if math.isfinite(run.domain.diameter):

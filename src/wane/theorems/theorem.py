@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Concatenate, Generic, TypeVar
 
 import numpy as np
 
 from wane.describe.facts import NO_FACTS, FactKind, Facts
-from wane.errors import InvalidDescription
-from wane.guarantees import Guarantee
+from wane.errors import InvalidDescription, NoTheoremApplies
 
-M = TypeVar("M")
+D = TypeVar("D")
+D_contra = TypeVar("D_contra", contravariant=True)
+C = TypeVar("C")
+C_co = TypeVar("C_co", covariant=True)
 
 MODEST = "numbers nearer to one"
 """What to try where floating-point numbers end."""
@@ -90,23 +92,23 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Condition(Generic[M]):
+class Hypothesis(Generic[D_contra]):
     """A named hypothesis."""
 
     statement: str
     basis: Basis
-    check: Callable[[M], Answer]
+    check: Callable[[D_contra], Answer]
 
-    def __call__(self, mechanism: M, facts: Facts = NO_FACTS) -> Finding:
+    def __call__(self, description: D_contra, facts: Facts = NO_FACTS) -> Finding:
         """Look the hypothesis up in a description, and in the facts stated beside it."""
-        return self._found(self.check(mechanism))
+        return self._found(self.check(description))
 
     def _found(self, answer: Answer) -> Finding:
         return Finding(self.statement, self.basis, answer.holds, answer.because, answer.remedy)
 
 
 @dataclass(frozen=True)
-class FactCondition(Condition[M]):
+class FactHypothesis(Hypothesis[D_contra]):
     """A hypothesis on a fact, which must have been stated for the very description at hand.
 
     Attributes:
@@ -117,14 +119,14 @@ class FactCondition(Condition[M]):
     """
 
     kind: FactKind
-    about: Callable[[M], str]
-    judge: Callable[[M, float], Answer]
+    about: Callable[[D_contra], str]
+    judge: Callable[[D_contra, float], Answer]
 
-    def __call__(self, mechanism: M, facts: Facts = NO_FACTS) -> Finding:
+    def __call__(self, description: D_contra, facts: Facts = NO_FACTS) -> Finding:
         """Judge the fact that was stated for this description; one of another is none."""
-        value = self.value(mechanism, facts)
+        value = self.value(description, facts)
         if value is not None:
-            return self._found(self.judge(mechanism, value))
+            return self._found(self.judge(description, value))
         if any(fact.kind is self.kind for fact in facts.stated):
             return self._found(
                 fails(
@@ -132,13 +134,13 @@ class FactCondition(Condition[M]):
                     "a proof for this very run, stated by Fact.of(run, ...)",
                 )
             )
-        return self._found(self.check(mechanism))
+        return self._found(self.check(description))
 
-    def value(self, mechanism: M, facts: Facts) -> float | None:
+    def value(self, description: D_contra, facts: Facts) -> float | None:
         """Return the number that was stated for this description; None for any other."""
         if not facts.stated:  # then no description needs to be written down
             return None
-        return facts.get(self.kind, about=self.about(mechanism))
+        return facts.get(self.kind, about=self.about(description))
 
 
 @dataclass(frozen=True)
@@ -153,20 +155,35 @@ class Citation:
 
 
 @dataclass(frozen=True)
-class Applies:
-    """Every hypothesis holds, so the theorem gives this guarantee."""
+class Applies(Generic[C_co]):
+    """Every hypothesis holds, so the theorem concludes this."""
 
-    analysis: Analysis[Any]
+    theorem: Theorem[C_co]
     findings: tuple[Finding, ...]
-    guarantee: Guarantee
+    conclusion: C_co
+
+    @property
+    def analysis(self) -> Theorem[C_co]:
+        """The theorem, under its name of version 0.1."""
+        return self.theorem
+
+    @property
+    def guarantee(self) -> C_co:
+        """The conclusion, where it is a guarantee."""
+        return self.conclusion
 
 
 @dataclass(frozen=True)
-class DoesNotApply:
+class Refuses:
     """Some hypothesis fails or was not declared."""
 
-    analysis: Analysis[Any]
+    theorem: Theorem[Any]
     findings: tuple[Finding, ...]
+
+    @property
+    def analysis(self) -> Theorem[Any]:
+        """The theorem, under its name of version 0.1."""
+        return self.theorem
 
     @property
     def obstacles(self) -> tuple[Finding, ...]:
@@ -174,38 +191,49 @@ class DoesNotApply:
         return tuple(f for f in self.findings if f.holds is not True)
 
 
-Verdict = Applies | DoesNotApply
+Verdict = Applies[C_co] | Refuses
+
+
+def _all(description: Any) -> bool:
+    return True
 
 
 @dataclass(frozen=True)
-class Analysis(Generic[M]):
-    """A theorem, ready to be asked about any description of kind `M`.
+class Theorem(Generic[C_co]):
+    """Hypotheses, a formula for what follows from them, and a citation.
 
-    Its formula takes the description and, for every `FactCondition` among the hypotheses, in their
-    order, the number of that fact.
+    Attributes:
+        of: the kind of description that it speaks of.
+        formula: takes the description and, for every `FactHypothesis` among the hypotheses, in
+            their order, the number of that fact.
+        tight_when: hypotheses under which the bound is attained; None if nothing is known of that.
+        concerns: of which descriptions of the kind it speaks, where it is not all of them.
+        unverified: why no verifier computes it again; empty if one does.
     """
 
     name: str
-    of: type[M]
+    of: type[Any]
     source: Citation
-    assumes: tuple[Condition[M], ...]
-    formula: Callable[..., Guarantee]
-    tight_when: tuple[Condition[M], ...] | None = None
+    assumes: tuple[Hypothesis[Any], ...]
+    formula: Callable[..., C_co]
+    tight_when: tuple[Hypothesis[Any], ...] | None = None
+    concerns: Callable[[Any], bool] = _all
+    unverified: str = ""
 
-    def __call__(self, mechanism: M, facts: Facts = NO_FACTS) -> Verdict:
+    def __call__(self, description: Any, facts: Facts = NO_FACTS) -> Verdict[C_co]:
         """Check every hypothesis; only if all hold, evaluate the formula."""
         findings: tuple[Finding, ...] = ()
         try:
             with np.errstate(over="raise", divide="raise", invalid="raise"):
-                findings = tuple(condition(mechanism, facts) for condition in self.assumes)
+                findings = tuple(hypothesis(description, facts) for hypothesis in self.assumes)
                 if all(f.holds is True for f in findings):
-                    asked = [c for c in self.assumes if isinstance(c, FactCondition)]
-                    values = (c.value(mechanism, facts) for c in asked)
-                    return Applies(self, findings, self.formula(mechanism, *values))
+                    asked = [h for h in self.assumes if isinstance(h, FactHypothesis)]
+                    values = (h.value(description, facts) for h in asked)
+                    return Applies(self, findings, self.formula(description, *values))
         except (ArithmeticError, InvalidDescription) as error:
             # the description is valid, so what a formula refuses has left the range of doubles
             findings = (*findings, Finding(*IN_RANGE, False, str(error), MODEST))
-        return DoesNotApply(self, findings)
+        return Refuses(self, findings)
 
     @property
     def summary(self) -> str:
@@ -213,30 +241,96 @@ class Analysis(Generic[M]):
         return (self.formula.__doc__ or "").strip().partition("\n")[0]
 
 
-def condition(
+@dataclass(frozen=True)
+class Answers(Generic[C_co]):
+    """One description, and every theorem's answer to it."""
+
+    description: Any
+    verdicts: tuple[Verdict[C_co], ...]
+    none_asked: ClassVar[str] = "No theorem was asked; pass some theorems."
+    none_applies: ClassVar[str] = "No theorem applies to this description"
+
+    @property
+    def applicable(self) -> tuple[Applies[C_co], ...]:
+        """The theorems whose hypotheses all hold."""
+        return tuple(v for v in self.verdicts if isinstance(v, Applies))
+
+    @property
+    def obstacles(self) -> tuple[Refuses, ...]:
+        """The theorems that do not apply, with what stands in their way."""
+        return tuple(v for v in self.verdicts if isinstance(v, Refuses))
+
+    @property
+    def required(self) -> tuple[Applies[C_co], ...]:
+        """The theorems that apply; if there are none, refuse and name the nearest."""
+        found = self.applicable
+        if not found:
+            raise NoTheoremApplies(self._nothing())
+        return found
+
+    def least(self, measure: Callable[[C_co], float]) -> Applies[C_co]:
+        """Return the applicable theorem with the smallest measure; the first of equals."""
+        return min(self.required, key=lambda v: measure(v.conclusion))
+
+    def explained(self, shown: Callable[[C_co], str]) -> list[str]:
+        """Return every theorem's answer as lines of text; `shown` words a conclusion."""
+        lines = []
+        for verdict in self.verdicts:
+            title = f"{verdict.theorem.name} [{verdict.theorem.source}]"
+            if isinstance(verdict, Applies):
+                lines.append(f"  yes {title}: {shown(verdict.conclusion)}")
+            else:
+                lines.append(f"  no  {title}")
+                lines += [f"        {obstacle.complaint}" for obstacle in verdict.obstacles]
+        return lines
+
+    def _nothing(self) -> str:
+        if not self.obstacles:
+            return self.none_asked
+        nearest = min(self.obstacles, key=lambda v: len(v.obstacles))
+        return (
+            f"{self.none_applies}; the nearest is {nearest.theorem.name}, "
+            f"which needs: {nearest.obstacles[0].need}."
+        )
+
+
+def ask(
+    description: Any, theorems: Iterable[Theorem[C]], facts: Facts = NO_FACTS
+) -> tuple[Verdict[C], ...]:
+    """Return the answer of every theorem that speaks of a description of this kind."""
+    return tuple(
+        theorem(description, facts)
+        for theorem in theorems
+        if isinstance(description, theorem.of) and theorem.concerns(description)
+    )
+
+
+def hypothesis(
     statement: str, basis: Basis = Basis.DERIVED
-) -> Callable[[Callable[[M], Answer]], Condition[M]]:
+) -> Callable[[Callable[[D], Answer]], Hypothesis[D]]:
     """Name a hypothesis."""
-    return lambda check: Condition(statement, basis, check)
+    return lambda check: Hypothesis(statement, basis, check)
 
 
-def fact_condition(
-    statement: str, kind: FactKind, *, about: Callable[[M], str], cure: str
-) -> Callable[[Callable[[M, float], Answer]], FactCondition[M]]:
+def fact_hypothesis(
+    statement: str, kind: FactKind, *, about: Callable[[D], str], cure: str
+) -> Callable[[Callable[[D, float], Answer]], FactHypothesis[D]]:
     """Name a hypothesis on a fact of one run; the function judges its number."""
 
-    def unstated(_: M) -> Answer:
+    def unstated(_: D) -> Answer:
         return undeclared(kind.value, cure)
 
-    return lambda judge: FactCondition(statement, Basis.DECLARED, unstated, kind, about, judge)
+    return lambda judge: FactHypothesis(statement, Basis.DECLARED, unstated, kind, about, judge)
 
 
-def analysis(
+def theorem(
     *,
-    of: type[M],
+    of: type[D],
     source: Citation,
-    assumes: tuple[Condition[M], ...],
-    tight_when: tuple[Condition[M], ...] | None = None,
-) -> Callable[[Callable[..., Guarantee]], Analysis[M]]:
-    """Turn a formula into an `Analysis`; registers nothing, see `analyses.ANALYSES`."""
-    return lambda f: Analysis(f.__name__, of, source, assumes, f, tight_when)
+    assumes: tuple[Hypothesis[D], ...],
+    tight_when: tuple[Hypothesis[D], ...] | None = None,
+    concerns: Callable[[D], bool] = _all,
+    unverified: str = "",
+) -> Callable[[Callable[Concatenate[D, ...], C]], Theorem[C]]:
+    """Turn a formula into a `Theorem`; the registry finds it where a `statement.py` defines it."""
+    return lambda f: Theorem(f.__name__, of, source, assumes, f, tight_when, concerns, unverified)

@@ -1,22 +1,19 @@
 """How far a Langevin chain's last state is from its target: certified, in both directions."""
 
-from wane.sampling.distance.bound import Bounded, DistanceBound, DistanceCertificate, Refused
 from wane.sampling.distance.bounds import BOUNDS
+from wane.sampling.distance.certificate import DistanceCertificate
 from wane.sampling.distance.certify import certify_closeness, certify_distance
 from wane.sampling.distance.planner import Friction, SamplingPlan, plan_closeness, plan_sampling
 from wane.sampling.distance.question import Diffusion, Direction, Question, Reference
 
 __all__ = [
     "BOUNDS",
-    "Bounded",
     "Diffusion",
     "Direction",
-    "DistanceBound",
     "DistanceCertificate",
     "Friction",
     "Question",
     "Reference",
-    "Refused",
     "SamplingPlan",
     "certify_closeness",
     "certify_distance",

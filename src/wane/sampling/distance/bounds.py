@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 
 from wane.sampling.chain import Overdamped, Underdamped
 from wane.sampling.distance import girsanov, optimised
 from wane.sampling.distance import hypotheses as given
-from wane.sampling.distance.bound import DistanceBound
 from wane.sampling.distance.optimised import Found
 from wane.sampling.distance.question import Diffusion, Direction, Dynamics, Question, Reference
 from wane.sampling.distance.standard import kinetic_letters_of, letters_of
-from wane.theorems.theorem import Citation, Condition
+from wane.theorems.theorem import Citation, Hypothesis, Theorem, theorem
 
 
 def _bound(
     of: type[Dynamics],
     reference: Reference,
     place: str,
-    *assumes: Condition[Question],
-) -> Callable[[Callable[[Question], Found]], DistanceBound]:
-    source = Citation("wane", f"docs/proofs/{place}")
-    return lambda f: DistanceBound(f.__name__, of, reference, source, assumes, f)
+    *assumes: Hypothesis[Question],
+) -> Callable[[Callable[[Question], Found]], Theorem[Found]]:
+    """Name a theorem on the divergences of one kind of dynamics from one reference."""
+
+    def concerns(asked: Question) -> bool:
+        return isinstance(asked.chain, of) and asked.reference is reference
+
+    def named(formula: Callable[[Question], Found]) -> Theorem[Found]:
+        @wraps(formula)
+        def bound(asked: Question) -> Found:
+            found = formula(asked)
+            if math.isnan(found.value):
+                raise FloatingPointError("the bound is not a number")
+            return found
+
+        source = Citation("wane", f"docs/proofs/{place}")
+        named_so = theorem(of=Question, source=source, assumes=assumes, concerns=concerns)
+        return named_so(bound)
+
+    return named
 
 
 _overdamped = partial(_bound, Overdamped)
@@ -151,7 +167,7 @@ def girsanov_kinetic(asked: Question) -> Found:
     return optimised.kinetic_error(kinetic_letters_of(asked.chain), asked.direction, asked.order)
 
 
-BOUNDS: tuple[DistanceBound, ...] = (
+BOUNDS: tuple[Theorem[Found], ...] = (
     shifted_girsanov,
     discretisation_and_mixing,
     girsanov_convex,

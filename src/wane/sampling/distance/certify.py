@@ -11,9 +11,10 @@ from wane.errors import NoTheoremApplies
 from wane.guarantees import RenyiDP
 from wane.numerics.rounding import inflate
 from wane.sampling.chain import Overdamped, Underdamped
-from wane.sampling.distance.bound import DistanceCertificate, ask
 from wane.sampling.distance.bounds import BOUNDS
+from wane.sampling.distance.certificate import DistanceCertificate
 from wane.sampling.distance.question import Direction, Dynamics, Question, Reference
+from wane.theorems.theorem import ask
 
 ORDERS = (1.1, 1.3, 1.7, 2.5, 4.0, 6.0, 9.0, 14.0, 22.0, 35.0, 60.0, 100.0, 200.0, 500.0)
 """Where closeness is looked up; between them it is interpolated on the safe side."""
@@ -27,7 +28,8 @@ def certify_distance(
     reference: Reference = Reference.TARGET,
 ) -> DistanceCertificate:
     """Bound one divergence between the chain's last state and the reference; order 1 is KL."""
-    return ask(Question(chain, order, direction, reference), BOUNDS)
+    asked = Question(chain, order, direction, reference)
+    return DistanceCertificate(asked, ask(asked, BOUNDS))
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from wane.sampling.chain import Underdamped
 from wane.sampling.distance.kinetic import Contraction
 from wane.sampling.distance.question import Question
 from wane.sampling.distance.standard import KineticLetters, kinetic_letters_of
-from wane.theorems.theorem import Answer, Basis, condition, fails, holds, undeclared
+from wane.theorems.theorem import Answer, Basis, fails, holds, hypothesis, undeclared
 
 
-@condition("the potential is strongly convex", Basis.DECLARED)
+@hypothesis("the potential is strongly convex", Basis.DECLARED)
 def strongly_convex(asked: Question) -> Answer:
     """The target is strongly log-concave."""
     m = asked.chain.target.strong_convexity
@@ -21,7 +21,7 @@ def strongly_convex(asked: Question) -> Answer:
     return fails(f"strong_convexity={m:g}", "a ridge term, which adds its weight")
 
 
-@condition("the potential is convex", Basis.DECLARED)
+@hypothesis("the potential is convex", Basis.DECLARED)
 def convex(asked: Question) -> Answer:
     """The target is log-concave."""
     m = asked.chain.target.strong_convexity
@@ -30,7 +30,7 @@ def convex(asked: Question) -> Answer:
     return fails(f"strong_convexity={m:g} is negative", "a convex potential, or gradient_bound")
 
 
-@condition("the start's distance from the minimiser is bounded", Basis.DECLARED)
+@hypothesis("the start's distance from the minimiser is bounded", Basis.DECLARED)
 def known_start(asked: Question) -> Answer:
     """Without it the warm-up has no length."""
     distance = asked.chain.start.distance
@@ -41,7 +41,7 @@ def known_start(asked: Question) -> Answer:
     return holds(f"start.distance={distance:g}")
 
 
-@condition("the gradient is bounded", Basis.DECLARED)
+@hypothesis("the gradient is bounded", Basis.DECLARED)
 def bounded_gradient(asked: Question) -> Answer:
     """The potential is Lipschitz."""
     bound = asked.chain.target.gradient_bound
@@ -50,13 +50,13 @@ def bounded_gradient(asked: Question) -> Answer:
     return holds(f"gradient_bound={bound:g}")
 
 
-@condition("velocities start from their stationary law", Basis.ENFORCED)
+@hypothesis("velocities start from their stationary law", Basis.ENFORCED)
 def stationary_velocity(asked: Question) -> Answer:
     """The samplers draw them so."""
     return holds("every underdamped chain starts so")
 
 
-@condition("friction^2 >= inverse_mass * (strong_convexity + smoothness)")
+@hypothesis("friction^2 >= inverse_mass * (strong_convexity + smoothness)")
 def heavy_friction(asked: Question) -> Answer:
     """Friction as heavy as this makes coupled copies approach each other."""
     chain = asked.chain
@@ -68,7 +68,7 @@ def heavy_friction(asked: Question) -> Answer:
     return fails(f"friction^2={chain.friction**2:g} < {square:g}", f"friction >= {least!r}")
 
 
-@condition("each step brings the chain nearer to the stationary dynamics")
+@hypothesis("each step brings the chain nearer to the stationary dynamics")
 def short_kinetic_step(asked: Question) -> Answer:
     """The integrator undoes less than the friction does."""
     chain = asked.chain

@@ -19,7 +19,6 @@ from wane.learn.progress import step_counter
 from wane.learn.releases import Certified, entered
 from wane.learn.scaling import FeatureScaler
 from wane.learn.validated import validated
-from wane.learn.void import joined
 from wane.sampling.described import sampler_of
 from wane.sampling.drawing import draw
 from wane.sampling.known_losses import linear_losses, total_norm
@@ -107,7 +106,7 @@ class SamplingEstimator(Certified, BaseEstimator):  # type: ignore[misc]
         )
         run = plan_posterior(posterior, wish)
         voids += seed_voids(self.seed_voids_privacy)
-        certificate = joined((certify_samples(run),), voids)
+        certificate = certify_samples(run).void(voids)
         with (
             entered(self.account, certificate, sampler=sampler_of(run)),
             step_counter(run.steps, shown=bool(self.progress)) as counter,

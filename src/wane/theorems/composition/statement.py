@@ -7,18 +7,20 @@ import math
 import numpy as np
 
 from wane.describe.descent import NoisyDescent
+from wane.describe.stated import StatedRelease
 from wane.describe.threat import Adjacency
-from wane.guarantees import GaussianDP, NumericalDP, Pair, SampledGaussianStep
+from wane.guarantees import GaussianDP, Guarantee, NumericalDP, Pair, SampledGaussianStep
+from wane.guarantees.fields import guarantee_from_fields
 from wane.theorems import hypotheses as given
 from wane.theorems.lemmas import positions as records
 from wane.theorems.lemmas.levels import rounded_down
-from wane.theorems.theorem import Citation, analysis
+from wane.theorems.theorem import Answer, Basis, Citation, holds, hypothesis, theorem
 
 MOST_LEVELS = 64
 """Of noise; more are rounded down to so many classes, each a numerical convolution."""
 
 
-@analysis(
+@theorem(
     of=NoisyDescent,
     source=Citation("dong2022gaussian", "composition of Gaussian guarantees"),
     assumes=(given.bounded_gradient, given.fixed_order, given.records_stay_in_place),
@@ -33,7 +35,7 @@ def gaussian_composition(run: NoisyDescent) -> GaussianDP:
     return GaussianDP(math.sqrt(records.composed(run)))
 
 
-@analysis(
+@theorem(
     of=NoisyDescent,
     source=Citation("wane", "docs/proofs/sampled-steps.md, Lemma R"),
     assumes=(
@@ -53,7 +55,7 @@ def poisson_composition(run: NoisyDescent) -> NumericalDP:
     return _sampled(run, pair)
 
 
-@analysis(
+@theorem(
     of=NoisyDescent,
     source=Citation("zhu2022optimal", "Theorem 11"),
     assumes=(
@@ -75,6 +77,27 @@ def fixed_size_composition(run: NoisyDescent) -> NumericalDP:
     Differs from the paper.  Proved again in docs/proofs/sampled-steps.md, Lemma S.
     """
     return _sampled(run, Pair.FIXED_SIZE)
+
+
+@hypothesis("the release costs what is stated", Basis.DECLARED)
+def stated_cost(release: StatedRelease) -> Answer:
+    """Whoever states it vouches for it."""
+    return holds(f"stated by {release.source}")
+
+
+@theorem(
+    of=StatedRelease,
+    source=Citation("wane", "docs/learn.md"),
+    assumes=(stated_cost,),
+    unverified="the numbers are the description's own; a document's fingerprint covers them",
+)
+def as_stated(release: StatedRelease) -> Guarantee:
+    """A release costs what is stated of it.
+
+    Claim.  mu-Gaussian privacy; or (epsilon, delta), which is at worst randomised response that
+    fails with probability delta; each except with the stated probability of failure.
+    """
+    return guarantee_from_fields(release.cost)
 
 
 def _sampled(run: NoisyDescent, pair: Pair) -> NumericalDP:

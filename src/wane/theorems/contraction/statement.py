@@ -8,7 +8,7 @@ from wane.theorems import modulus_hypotheses as also
 from wane.theorems.contraction.recursion import delta_after, recursions_of
 from wane.theorems.lemmas.family import Profile
 from wane.theorems.lemmas.sampled_plan import SampledPlan
-from wane.theorems.theorem import Citation, analysis
+from wane.theorems.theorem import Citation, theorem
 
 NOISE_COVERS_THE_SET = (
     given.bounded_gradient,
@@ -21,7 +21,7 @@ NOISE_COVERS_THE_SET = (
 )
 
 
-@analysis(
+@theorem(
     of=NoisyDescent,
     source=Citation("wane", "docs/proofs/sampled-steps.md, Theorem C"),
     assumes=(given.poisson_batches, *NOISE_COVERS_THE_SET),
@@ -42,7 +42,7 @@ def poisson_contraction(run: NoisyDescent) -> Profile:
     return _profile(run)
 
 
-@analysis(
+@theorem(
     of=NoisyDescent,
     source=Citation("wane", "docs/proofs/sampled-steps.md, Theorem C"),
     assumes=(

@@ -11,7 +11,7 @@ from wane.describe.descent import NoisyDescent
 from wane.guarantees import GaussianDP, GaussianMixture
 from wane.theorems import hypotheses as given
 from wane.theorems.lemmas import positions as records
-from wane.theorems.theorem import Citation, analysis
+from wane.theorems.theorem import Citation, theorem
 
 STEPS_ARE_LIPSCHITZ = (
     given.bounded_gradient,
@@ -23,7 +23,7 @@ STEPS_ARE_LIPSCHITZ = (
 )
 
 
-@analysis(
+@theorem(
     of=NoisyDescent,
     source=Citation("wane", "docs/proofs/joint-programme.md, Theorem 1"),
     assumes=STEPS_ARE_LIPSCHITZ,
@@ -42,7 +42,7 @@ def last_iterate(run: NoisyDescent) -> GaussianDP:
     return GaussianDP(math.sqrt(records.hidden(run)))
 
 
-@analysis(
+@theorem(
     of=NoisyDescent,
     source=Citation("wane", "docs/proofs/curvature.md, why the descent is such a mechanism"),
     assumes=(
@@ -66,7 +66,7 @@ def averaged_last_iterate(run: NoisyDescent, average: float) -> GaussianDP:
     return GaussianDP(math.sqrt(records.hidden(replace(run, objective=copies))))
 
 
-@analysis(
+@theorem(
     of=NoisyDescent,
     source=Citation("wane", "docs/proofs/joint-programme.md, Theorem 2"),
     assumes=(*STEPS_ARE_LIPSCHITZ, given.bounded_domain, given.short_schedule),
@@ -79,7 +79,7 @@ def last_iterate_bounded(run: NoisyDescent) -> GaussianDP:
     return GaussianDP(math.sqrt(records.hidden(run, diameter=run.domain.diameter)))
 
 
-@analysis(
+@theorem(
     of=NoisyDescent,
     source=Citation("wane", "docs/proofs/joint-programme.md, Theorem 3"),
     assumes=(

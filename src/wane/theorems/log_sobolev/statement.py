@@ -8,10 +8,10 @@ from wane.describe.descent import NoisyDescent
 from wane.guarantees import RenyiDP
 from wane.theorems import hypotheses as given
 from wane.theorems.log_sobolev import dynamics as log_sobolev
-from wane.theorems.theorem import Citation, analysis
+from wane.theorems.theorem import Citation, theorem
 
 
-@analysis(
+@theorem(
     of=NoisyDescent,
     source=Citation("wane", "docs/proofs/log-sobolev.md, Theorem A"),
     assumes=(

@@ -15,13 +15,13 @@ from wane.theorems.lemmas import positions as records
 from wane.theorems.lemmas.loss_moduli import Batch, cool_down_modulus, modulus_in
 from wane.theorems.lemmas.moduli import AffineSquare, Modulus
 from wane.theorems.lemmas.tangent_programme import Stretch, solve
-from wane.theorems.theorem import Citation, analysis
+from wane.theorems.theorem import Citation, theorem
 
 MOST_EPOCHS = 400
 """Of cyclic batches at most this many last epochs are followed; fewer are valid, too."""
 
 
-@analysis(
+@theorem(
     of=NoisyDescent,
     source=Citation("wane", "docs/proofs/modulus-programme.md, Theorem 2"),
     assumes=(

@@ -7,7 +7,7 @@ from wane.theorems import hypotheses as given
 from wane.theorems import modulus_hypotheses as also
 from wane.theorems.lemmas.family import Tuned
 from wane.theorems.lemmas.sampled_plan import SampledPlan
-from wane.theorems.theorem import Citation, analysis
+from wane.theorems.theorem import Citation, theorem
 
 HIDDEN_SAMPLED_STEPS = (
     given.bounded_gradient,
@@ -20,7 +20,7 @@ HIDDEN_SAMPLED_STEPS = (
 )
 
 
-@analysis(
+@theorem(
     of=NoisyDescent,
     source=Citation("wane", "docs/proofs/sampled-steps.md, Theorem P"),
     assumes=(given.poisson_batches, *HIDDEN_SAMPLED_STEPS),
@@ -41,7 +41,7 @@ def poisson_last_iterate(run: NoisyDescent) -> Tuned:
     return _tuned(run)
 
 
-@analysis(
+@theorem(
     of=NoisyDescent,
     source=Citation("wane", "docs/proofs/sampled-steps.md, Theorem F"),
     assumes=(

@@ -9,7 +9,8 @@ from enum import Enum
 from functools import cache
 
 from wane.certificates.analyse import FactsOf, certify_with, no_facts
-from wane.certificates.certificate import Certificate, gaussian_mu_of
+from wane.certificates.certificate import Certificate
+from wane.certificates.measures import gaussian_mu_of
 from wane.certificates.targets import PrivacyGoal, goal_of
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription, Unreachable
@@ -59,7 +60,8 @@ class Calibrated:
     @property
     def run(self) -> NoisyDescent:
         """The calibrated description."""
-        return self.certificate.run
+        run: NoisyDescent = self.certificate.run
+        return run
 
     @property
     def reached(self) -> float:
@@ -143,7 +145,7 @@ def _least_noise(run: NoisyDescent, target: _Search) -> Calibrated:
 
 def _gaussian_factor(start: Certificate, target: _Search) -> float | None:
     """If every bound is a Gaussian one, mu is inversely proportional to the noise."""
-    mus = [gaussian_mu_of(v.guarantee) for v in start.applicable]
+    mus = [gaussian_mu_of(v.conclusion) for v in start.applicable]
     least = min((mu for mu in mus if mu is not None), default=None)
     if None in mus or least is None or not 0.0 < least < math.inf:
         return None

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from wane.certificates.analyse import FactsOf, certify_with, no_facts
-from wane.certificates.certificate import Certificate, epsilon_of
+from wane.certificates.certificate import Certificate
+from wane.certificates.measures import epsilon_of
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription
 from wane.theorems.theorem import Applies
@@ -91,6 +92,6 @@ def _at(run: NoisyDescent, axis: Axis, value: float) -> NoisyDescent:
 
 def _epsilons(certificate: Certificate, delta: float) -> dict[str, float | None]:
     return {
-        v.analysis.name: epsilon_of(v.guarantee, delta) if isinstance(v, Applies) else None
+        v.theorem.name: epsilon_of(v.conclusion, delta) if isinstance(v, Applies) else None
         for v in certificate.verdicts
     }

@@ -1,0 +1,109 @@
+"""One certified release: a description, every theorem's answer to it, and whom it protects."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from wane.audit.lower_bound import LowerBound, lower_bound
+from wane.certificates.groups import grouped
+from wane.certificates.measures import DEFAULT_DELTA, epsilon_of, gaussian_mu_of, in_range
+from wane.describe import Adjacency, Fact, NoisyDescent, check
+from wane.errors import InvalidDescription, NoTheoremApplies
+from wane.guarantees import Guarantee
+from wane.report.format import round_up_to
+from wane.theorems.theorem import Answers, Applies, Basis, Finding, Refuses, Verdict
+
+
+@dataclass(frozen=True)
+class CertifiedRelease(Answers[Guarantee]):
+    """A description of one release, and every theorem's answer to it.
+
+    Attributes:
+        rows_per_person: how many records may change together; see `for_persons`.
+        facts: what was stated of this very run beside its description; each names its hash.
+        narrowed: more is known of the losses than the description says, such as their range, so
+            that its worst members need not be among them.
+    """
+
+    rows_per_person: int = 1
+    facts: tuple[Fact, ...] = ()
+    narrowed: bool = False
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which data sets are compared."""
+        found: Adjacency = self.description.adjacency
+        return found
+
+    def best(self, delta: float = DEFAULT_DELTA) -> Applies[Guarantee]:
+        """Return the theorem with the smallest epsilon at `delta`.
+
+        Of equals the one with the smaller mu, then with the smaller delta at epsilon zero, then the
+        first.
+        """
+        found = [(epsilon_of(v.conclusion, delta), v) for v in self.required]
+        least = min(epsilon for epsilon, _ in found)
+        equals = [verdict for epsilon, verdict in found if epsilon == least]
+        return equals[0] if len(equals) == 1 else min(equals, key=_tie_breaker)
+
+    @cached_property
+    def worst_known(self) -> LowerBound | None:
+        """The exact member of the described class that leaks most; None where none is known."""
+        if self.facts or self.narrowed or not isinstance(self.description, NoisyDescent):
+            # the members that attain the bounds are not known to have what was stated beside them
+            return None
+        return lower_bound(self.description)
+
+    def group(self, size: int) -> Guarantee:
+        """Return the guarantee for any `size` records at once: the best that extends to a group."""
+        ranked = sorted(self.required, key=lambda v: epsilon_of(v.conclusion, DEFAULT_DELTA))
+        refusals = []
+        for verdict in ranked:
+            try:
+                return grouped(self.description, verdict, size)
+            except NoTheoremApplies as error:
+                refusals.append(error)
+        raise refusals[0]
+
+    def for_persons(self, rows_per_person: int) -> CertifiedRelease:
+        """Return what protects people who have up to so many records each.
+
+        Every theorem's guarantee becomes that of a group; one that gives none no longer applies.
+        """
+        size = check.whole("rows_per_person", rows_per_person, least=1)
+        if self.rows_per_person != 1:
+            raise InvalidDescription(
+                f"rows_per_person must be set once, got {size} after {self.rows_per_person}."
+            )
+        if size == 1:
+            return self
+        self.group(size)  # refuses where no group is covered
+        verdicts = tuple(self._for_group(verdict, size) for verdict in self.verdicts)
+        return replace(self, verdicts=verdicts, rows_per_person=size)
+
+    def explain(self, delta: float) -> list[str]:
+        """Return the description and every theorem's answer at `delta`, as lines of text."""
+
+        def shown(guarantee: Guarantee) -> str:
+            epsilon = round_up_to(epsilon_of(guarantee, delta))
+            return f"epsilon = {epsilon} at delta = {round_up_to(delta)}"
+
+        lines = [self.description.summary(), *self.explained(shown)]
+        return lines if self.applicable else [*lines, "no theorem applies"]
+
+    def _for_group(self, verdict: Verdict[Guarantee], size: int) -> Verdict[Guarantee]:
+        if isinstance(verdict, Refuses):
+            return verdict
+        try:
+            return replace(verdict, conclusion=grouped(self.description, verdict, size))
+        except NoTheoremApplies as error:
+            asked = f"the guarantee extends to groups of {size} records"
+            finding = Finding(asked, Basis.DERIVED, False, str(error), "rows_per_person = 1")
+            return Refuses(verdict.theorem, (*verdict.findings, finding))
+
+
+def _tie_breaker(verdict: Applies[Guarantee]) -> tuple[float, float]:
+    mu = gaussian_mu_of(verdict.conclusion)
+    return math.inf if mu is None else mu, in_range(verdict.conclusion.delta, 0.0)

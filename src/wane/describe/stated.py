@@ -1,0 +1,72 @@
+"""A release of which only the cost is known, in plain numbers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from wane.describe import check
+from wane.describe.threat import Adjacency
+from wane.errors import InvalidDescription
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatedRelease:
+    """A release that costs what is stated; whoever states it vouches for it.
+
+    Such as a noisy number that a run then uses, the promise that a run still to be planned will
+    cost at most so much, or a mechanism of another library.  Exactly one of `mu`, `epsilon` with
+    `delta`, and `other` is given.
+
+    Attributes:
+        name: what was released, in a few words.
+        source: the proof that says so, as a citation or the path of a page.
+        adjacency: which data sets the numbers compare.
+        mu: the parameter of Gaussian privacy.
+        epsilon, delta: one point of the privacy profile.
+        failure: with this probability nothing is promised; it is added to delta.
+        other: a guarantee of another kind, as JSON that `wane.guarantees.fields` reads.
+        rows_per_person: how many records may change together.
+    """
+
+    name: str
+    source: str
+    adjacency: Adjacency
+    mu: float | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    failure: float = 0.0
+    other: str = ""
+    rows_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        check.kind("adjacency", self.adjacency, (Adjacency,))
+        check.whole("rows_per_person", self.rows_per_person, least=1)
+        given = [self.mu is not None, self.epsilon is not None, bool(self.other)]
+        if given.count(True) != 1 or (self.epsilon is None) != (self.delta is None):
+            raise InvalidDescription(
+                "the cost must be stated as mu, or as epsilon and delta, got "
+                f"mu={self.mu}, epsilon={self.epsilon}, delta={self.delta}; state one of them."
+            )
+        for name in ("mu", "epsilon"):
+            if getattr(self, name) is not None:
+                check.real(name, getattr(self, name), least=0.0)
+        for name in ("delta", "failure"):
+            if getattr(self, name) is not None:
+                check.real(name, getattr(self, name), least=0.0, most=1.0)
+
+    @property
+    def cost(self) -> dict[str, Any]:
+        """What it costs as plain data, as ledgers and models hold it."""
+        if self.mu is not None:
+            whole: dict[str, Any] = {"mu": self.mu}
+        elif self.epsilon is not None:
+            whole = {"epsilon": self.epsilon, "delta": self.delta}
+        else:
+            whole = json.loads(self.other)
+        return {"inner": whole, "probability": self.failure} if self.failure else whole
+
+    def summary(self) -> str:
+        """Return the release in one line."""
+        return f"{self.name}, adjacency {self.adjacency.value}, as stated by {self.source}"
