@@ -26,6 +26,7 @@ from engines import (  # noqa: E402
     Training,
     composed,
     digits,
+    needs_1_6,
     tumours,
 )
 from wane import (  # noqa: E402
@@ -367,6 +368,7 @@ def test_shuffled_batches_that_end_within_an_epoch_are_composed():
     assert training.certified() == pytest.approx(composed(10, 9), rel=1e-9)
 
 
+@needs_1_6
 def test_noise_planned_by_opacus_is_enough():
     for poisson in (True, False):
         training = Training(tumours())

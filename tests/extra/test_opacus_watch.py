@@ -29,6 +29,7 @@ from engines import (  # noqa: E402
     Training,
     composed,
     digits,
+    needs_1_6,
     tumours,
 )
 from wane.describe import Poisson  # noqa: E402
@@ -143,6 +144,7 @@ def test_a_step_taken_twice_on_one_batch_is_noticed():
 # clipping and gradients
 
 
+@needs_1_6
 def test_ghost_clipping_is_certified_like_clipping_by_hooks():
     hooks = Training(digits(), TEN, poisson=True).epochs(1)
     ghost = Training(digits(), TEN, poisson=True, grad_sample_mode="ghost").epochs(1)
@@ -400,6 +402,7 @@ def test_an_empty_poisson_batch_is_a_step_like_any_other():
     assert training.accountant.run().batches == Poisson(1)
 
 
+@needs_1_6
 def test_empty_batches_filled_with_made_up_records_are_charged_twice():
     data = Subset(tumours(), range(12))
     training = Training(data, size=1, poisson=True, noise=8.0, rand_on_empty=True).epochs(1)
