@@ -12,8 +12,6 @@ from typing import Any, ClassVar
 
 from opacus.accountants import IAccountant
 
-from wane.analyses.composition import gaussian_composition
-from wane.analyses.interpolation import last_iterate, last_iterate_bounded
 from wane.certify import Certificate, certify
 from wane.describe import (
     Adjacency,
@@ -37,7 +35,6 @@ from wane.guarantees import Guarantee
 from wane.report import Account, certificate_document
 from wane.run import release_grid
 from wane.theory.facts import log_step_lipschitz
-from wane.theory.theorem import Analysis
 
 NAME = "hidden-state"
 WHATEVER_THE_ORDERS = (
@@ -193,7 +190,7 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
         run = self.run()
         if self.sampling.order is not Order.SHUFFLED:
             return certify(run)
-        names = {theorem.name for theorem in self._whatever_the_orders(run)}
+        names = self._whatever_the_orders(run)
         tried = (run, replace(run, domain=Unbounded()), replace(run, release=EveryIterate()))
         made = [certify(one) for one in (tried if len(names) > 1 else tried[2:])]
         return next(c for c in made if names.issuperset(v.analysis.name for v in c.applicable))
@@ -297,9 +294,11 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
         if self.sampling.order is not Order.SHUFFLED:
             return self.certificate().epsilon(delta)
         run = self.run()
-        return certify(run, self._whatever_the_orders(run)).epsilon(delta)
+        names, made = self._whatever_the_orders(run), certify(run)
+        kept = tuple(v for v in made.verdicts if v.analysis.name in names)
+        return replace(made, verdicts=kept).epsilon(delta)
 
-    def _whatever_the_orders(self, run: NoisyDescent) -> tuple[Analysis[Any], ...]:
+    def _whatever_the_orders(self, run: NoisyDescent) -> frozenset[str]:
         """Theorems on a fixed order whose bound also holds if every epoch has an order of its own.
 
         Composition counts one use an epoch.  If no step moves two runs apart, a record fares worst
@@ -309,8 +308,8 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
         whole = run.total_steps % self.sampling.per_epoch == 0 and len(run.plan) == 1
         if whole and (log_step_lipschitz(run, run.plan.step_size) <= 0.0).all():
             # the constants are those of the steps before any prox, which moves no runs apart
-            return gaussian_composition, last_iterate, last_iterate_bounded
-        return (gaussian_composition,)
+            return frozenset({"gaussian_composition", "last_iterate", "last_iterate_bounded"})
+        return frozenset({"gaussian_composition"})
 
     def _planned(self) -> Charges:
         made = Charges()
