@@ -65,6 +65,11 @@ def engine_with(accountant):
     return PrivacyEngine(accountant=accountant)
 
 
+needs_1_6 = pytest.mark.skipif(
+    find_spec("opacus.accountants.registry") is None, reason="Opacus 1.5 has no such option"
+)
+
+
 class Training:
     """An engine with its accountant, model, optimizer and loader."""
 

@@ -29,6 +29,7 @@ from engines import (  # noqa: E402
     Training,
     composed,
     digits,
+    needs_1_6,
     tumours,
 )
 from wane.describe import Poisson  # noqa: E402
@@ -143,6 +144,7 @@ def test_a_step_taken_twice_on_one_batch_is_noticed():
 # clipping and gradients
 
 
+@needs_1_6
 def test_ghost_clipping_is_certified_like_clipping_by_hooks():
     hooks = Training(digits(), TEN, poisson=True).epochs(1)
     ghost = Training(digits(), TEN, poisson=True, grad_sample_mode="ghost").epochs(1)
@@ -400,6 +402,7 @@ def test_an_empty_poisson_batch_is_a_step_like_any_other():
     assert training.accountant.run().batches == Poisson(1)
 
 
+@needs_1_6
 def test_empty_batches_filled_with_made_up_records_are_charged_twice():
     data = Subset(tumours(), range(12))
     training = Training(data, size=1, poisson=True, noise=8.0, rand_on_empty=True).epochs(1)
@@ -544,7 +547,7 @@ def test_outputs_that_were_mixed_behind_autograd_are_noticed():
         return nn.functional.binary_cross_entropy_with_logits(z, y)
 
     made = Training(tumours()).epochs(2, loss=mixed)
-    assert made.falls_back("outputs are not those") == pytest.approx(ONCE_AN_EPOCH, rel=1e-9)
+    assert math.isinf(made.falls_back("outputs are not those")), "no composition either"
 
 
 def test_a_gradient_taken_at_other_weights_is_noticed():
@@ -560,7 +563,7 @@ def test_a_gradient_taken_at_other_weights_is_noticed():
             weight.data.copy_(here)
             made.optimizer.step()
             before = here
-    assert made.falls_back("outputs are not those") == pytest.approx(ONCE_AN_EPOCH, rel=1e-9)
+    assert math.isinf(made.falls_back("outputs are not those")), "it might be a mixture"
 
 
 def test_features_stretched_behind_autograd_are_noticed():

@@ -47,6 +47,7 @@ __all__ = [
     "SideBySide",
     "bounded_head",
     "certificate_of",
+    "document_of",
     "register_hidden_state",
     "side_by_side",
 ]
@@ -67,3 +68,10 @@ def certificate_of(engine: Any) -> Certificate:
             f"{accountant.mechanism()!r}."
         )
     return accountant.certificate()
+
+
+def document_of(engine: Any, delta: float) -> dict[str, Any]:
+    """Return the certificate of an engine's training as a document for `wane verify`."""
+    certificate_of(engine)  # refuses what has none
+    made: dict[str, Any] = engine.accountant.document(delta)
+    return made

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from opacus.accountants import IAccountant
 
-from wane.certificates import Certificate, certify, mu_by_position
+from wane.certificates import Certificate, Circumstances, certificate_document, certify
 from wane.describe import (
     Adjacency,
     EveryIterate,
@@ -25,17 +25,22 @@ from wane.describe import (
 )
 from wane.describe.domains import Unbounded
 from wane.describe.noise import Noise
-from wane.errors import InvalidDescription, NoTheoremApplies
+from wane.errors import InvalidDescription
 from wane.extra.opacus.charges import Charges
 from wane.extra.opacus.declared import Declared
 from wane.extra.opacus.loaders import Order, Sampling
 from wane.extra.opacus.watching import Watch
 from wane.extra.torch import round_to
-from wane.guarantees import GaussianDP, Guarantee
+from wane.guarantees import Guarantee
 from wane.run import release_grid
 from wane.theorems.lemmas.lipschitz import log_step_lipschitz
 
 NAME = "hidden-state"
+WHATEVER_THE_ORDERS = (
+    "shuffled anew in every epoch; what is certified here is a fixed order, by theorems whose "
+    "bound holds for every sequence of orders (docs/proofs/joint-programme.md, Lemma 7a)"
+)
+"""What a document says where the batches were shuffled."""
 
 
 class CompositionFallback(UserWarning):
@@ -176,13 +181,24 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
         return {"schedule": Schedule(phases)}
 
     def certificate(self) -> Certificate:
-        """Return the certificate of the last iterate; refused where there are obstacles."""
-        if self._watch is not None and self.sampling.order is Order.SHUFFLED:
-            raise InvalidDescription(
-                "data_loader must draw Poisson batches or a fixed order to be described, got one "
-                "that shuffles anew in every epoch; get_epsilon answers by the worst order."
-            )
-        return certify(self.run())
+        """Return the certificate of the last iterate; refused where there are obstacles.
+
+        That of batches shuffled anew in every epoch is of a fixed order, described so that all
+        theorems which apply to it also hold for shuffled ones; `document` says so.
+        """
+        run = self.run()
+        if self.sampling.order is not Order.SHUFFLED:
+            return certify(run)
+        names = self._whatever_the_orders(run)
+        tried = (run, replace(run, domain=Unbounded()), replace(run, release=EveryIterate()))
+        made = [certify(one) for one in (tried if len(names) > 1 else tried[2:])]
+        return next(c for c in made if names.issuperset(v.theorem.name for v in c.applicable))
+
+    def document(self, delta: float) -> dict[str, Any]:
+        """Return the certificate as a document, which `wane verify` checks."""
+        order = (("order of the batches", WHATEVER_THE_ORDERS),)
+        account = Circumstances(context=order if self.sampling.order is Order.SHUFFLED else ())
+        return certificate_document(self.certificate(), delta=delta, account=account)
 
     def composition(self) -> Guarantee:
         """Return what all noisy sums give away together, if every one of them is seen."""
@@ -217,7 +233,7 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
         made = self.certificate()
         assert self._seen.head is not None
         self._seen.released = True
-        round_to(self._seen.head.trained, release_grid(made.run))
+        round_to(self._seen.head.trained, release_grid(self.run()))
         return made
 
     def get_epsilon(self, delta: float, **ignored: Any) -> float:
@@ -276,23 +292,22 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
     def _hidden_epsilon(self, delta: float) -> float:
         if self.sampling.order is not Order.SHUFFLED:
             return self.certificate().epsilon(delta)
-        composed = self.composition().epsilon(delta)
-        return min(composed, GaussianDP(self._worst_order()).epsilon(delta))
-
-    def _worst_order(self) -> float:
-        """Mu of the last iterate whatever the orders were.
-
-        If no step moves two runs apart, a record fares worst if it comes last in every epoch, as
-        the last position of a fixed order does (docs/proofs/joint-programme.md, Lemma 7a).
-        """
         run = self.run()
+        names, made = self._whatever_the_orders(run), certify(run)
+        return min(v.guarantee.epsilon(delta) for v in made.applicable if v.theorem.name in names)
+
+    def _whatever_the_orders(self, run: NoisyDescent) -> frozenset[str]:
+        """Theorems on a fixed order whose bound also holds if every epoch has an order of its own.
+
+        Composition counts one use an epoch.  If no step moves two runs apart, a record fares worst
+        if it comes last in every epoch, as the last position of a fixed order does
+        (docs/proofs/joint-programme.md, Lemma 7a).
+        """
         whole = run.total_steps % self.sampling.per_epoch == 0 and len(run.plan) == 1
-        if not whole or not (log_step_lipschitz(run, run.plan.step_size) <= 0.0).all():
-            return math.inf
-        try:
-            return math.nextafter(float(mu_by_position(run).max()), math.inf)
-        except NoTheoremApplies:
-            return math.inf
+        if whole and (log_step_lipschitz(run, run.plan.step_size) <= 0.0).all():
+            # the constants are those of the steps before any prox, which moves no runs apart
+            return frozenset({"gaussian_composition", "last_iterate", "last_iterate_bounded"})
+        return frozenset({"gaussian_composition"})
 
     def _planned(self) -> Charges:
         made = Charges()

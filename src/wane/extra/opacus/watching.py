@@ -18,7 +18,7 @@ from opacus.optimizers.adaclipoptimizer import AdaClipDPOptimizer
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from wane.describe.domains import Domain
-from wane.extra.opacus.evidence import Evidence, Limits, Path, Witness
+from wane.extra.opacus.evidence import ELSEWHERE, Evidence, Limits, Path, Witness
 from wane.extra.opacus.heads import Kind, Loss, leaves, project
 from wane.extra.opacus.layer import Numbers, Pass, head_of
 from wane.extra.opacus.loaders import Handed, Order, Sampling
@@ -118,6 +118,8 @@ class Watch:
 
     def _note_if(self, reason: str | None) -> None:
         if reason is not None:
+            # outputs from elsewhere may mix the records, whose gradients then all move together
+            self.unproven = self.unproven or reason == ELSEWHERE
             self.note(reason)
 
     @property
