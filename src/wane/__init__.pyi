@@ -17,6 +17,9 @@ from wane import (
     mixing as mixing,
 )
 from wane import (
+    modulus as modulus,
+)
+from wane import (
     planning as planning,
 )
 from wane import (

@@ -30,7 +30,8 @@ def plot_curve(made: Curve, axis: Axes | None = None) -> Axes:
         axis.plot(*zip(*pairs, strict=True), marker=marker, markevery=4, label=name, linewidth=1.4)
     axis.set_xscale("log")
     axis.set_yscale("log")
-    axis.set_xlabel("steps" if made.axis.value == "steps" else "noise, relative to the description")
+    words = {"noise": "noise, relative to the description", "step-size": "step size"}
+    axis.set_xlabel(words.get(made.axis.value, made.axis.value))
     axis.set_ylabel(f"epsilon at delta = {round_up_to(made.delta)}")
     axis.grid(visible=True, which="both", alpha=0.25)
     axis.legend()

@@ -197,3 +197,14 @@ def test_undeclared_smoothness_is_said():
     assert "not known" in found.note and not found.limited
     linear = replace(STEEP, objective=wane.Objective(gradient_bound=1.0, smoothness=0.0))
     assert wane.calibrate(linear, epsilon=10.0, delta=1e-5, over="step-size").note == ""
+
+
+def test_a_curve_along_the_step_size_is_made_of_certificates():
+    run = replace(STEEP, noise=wane.Temperature(0.0002))
+    made = wane.curve(run, over="step_size", start=0.01, stop=1.0, points=4, delta=1e-5)
+    assert made.axis.value == "step-size" and made.values[-1] == 1.0
+    for size, epsilon in zip(made.values, made.best, strict=True):
+        assert epsilon == wane.certify(replace(run, step_size=size)).epsilon(1e-5)
+    scheduled = replace(run, steps=None, step_size=None, noise=None, schedule=list(run.plan))
+    with pytest.raises(wane.InvalidDescription, match="over must not be step-size"):
+        wane.curve(scheduled, over="step-size", start=0.1, stop=1.0)

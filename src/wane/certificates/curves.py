@@ -1,4 +1,4 @@
-"""Epsilon against the number of steps, or against the noise, theorem by theorem."""
+"""Epsilon against the number of steps, the noise or the step size, theorem by theorem."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class Axis(Enum):
 
     STEPS = "steps"
     NOISE = "noise"
+    STEP_SIZE = "step-size"
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def curve(
     delta: float = 1e-5,
     facts: FactsOf = no_facts,
 ) -> Curve:
-    """Return epsilon at `delta` for geometrically spaced steps (or noise factors).
+    """Return epsilon at `delta` for geometrically spaced steps (or noise factors, or step sizes).
 
     `facts` is a function, asked of each run along the curve: what is true of one is not of others.
     """
@@ -62,7 +63,7 @@ def curve(
 
 def _axis(over: Axis | str) -> Axis:
     try:
-        return Axis(over)
+        return Axis(over.replace("_", "-") if isinstance(over, str) else over)
     except ValueError:
         names = ", ".join(a.value for a in Axis)
         raise InvalidDescription(f"over must be one of {names}, got {over!r}.") from None
@@ -74,7 +75,7 @@ def _grid(axis: Axis, start: float, stop: float, points: int) -> Sequence[float]
     if high <= low:
         raise InvalidDescription(f"stop must be above start={start:g}, got {stop:g}.")
     grid = [low * (high / low) ** (i / (points - 1)) for i in range(points - 1)] + [high]
-    if axis is Axis.NOISE:
+    if axis is not Axis.STEPS:
         return grid
     return sorted({max(1, math.floor(value + 0.5)) for value in grid})
 
@@ -84,9 +85,11 @@ def _at(run: NoisyDescent, axis: Axis, value: float) -> NoisyDescent:
         return run.noise_scaled(value)
     if run.schedule is not None:
         raise InvalidDescription(
-            "over must not be steps when a schedule is given; describe the run with steps, "
+            f"over must not be {axis.value} when a schedule is given; describe the run with steps, "
             "step_size and noise."
         )
+    if axis is Axis.STEP_SIZE:
+        return replace(run, step_size=value)
     return replace(run, steps=int(value))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,11 @@ def mu_of_group(run: NoisyDescent, batches: Sequence[int]) -> float:
     Records far apart in the order share the noise between them, so this is less than the group's
     size times the worst record's mu, which `Certificate.group` charges for any group.
     """
+    if not isinstance(batches, Iterable):
+        raise InvalidDescription(
+            "batches must list the batch (from 0) of each record of the group, got "
+            f"{batches!r:.60}; certify(run).group(size) covers any group of a size."
+        )
     _require_programme(run)
     if run.total_steps > MOST_STEPS_LISTED or not (run.gradient_noise_stds > 0).all():
         raise InvalidDescription(

@@ -153,7 +153,9 @@ def _parser() -> argparse.ArgumentParser:
     audit.register(verb)
     plan.register(verb)
 
-    _curve(verb("curve", commands.curve_spec, "epsilon along steps or noise, all theorems"))
+    _curve(
+        verb("curve", commands.curve_spec, "epsilon along steps, noise or step size, all theorems")
+    )
     _mixing(verb("mixing", commands.mixing_spec, "steps until projected Langevin forgets"))
     _mechanism(verb("mechanism", commands.mechanism, "release through a diffusion", spec=False))
     _kernel(verb("kernel", commands.kernel, "privacy amplified by a Markov kernel", spec=False))
@@ -181,7 +183,7 @@ def _calibrate(parser: Any) -> None:
 
 
 def _curve(parser: Any) -> None:
-    parser.add_argument("--over", choices=["steps", "noise"], default="steps")
+    parser.add_argument("--over", choices=["steps", "noise", "step-size"], default="steps")
     parser.add_argument("--from", dest="start", type=number, required=True, metavar="A")
     parser.add_argument("--to", dest="stop", type=number, required=True, metavar="B")
     parser.add_argument("--points", type=whole, default=25, help="how many (default 25)")

@@ -51,7 +51,15 @@ class HiddenStateDpEvent(dp_event.DpEvent):  # type: ignore[misc]
             a tuple because the library's serialisation takes a bare string apart.
     """
 
-    description: tuple[str, ...]
+    description: tuple[str, ...] = attr.ib()
+
+    @description.validator
+    def _check(self, _attribute: Any, value: Any) -> None:
+        if not isinstance(value, tuple | list) or not all(isinstance(part, str) for part in value):
+            raise InvalidDescription(
+                f"description must be a tuple of pieces of JSON, got {type(value).__name__}; say "
+                "event_of(run) for the event of a run."
+            )
 
     @property
     def run(self) -> NoisyDescent:

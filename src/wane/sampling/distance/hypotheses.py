@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from wane.errors import Unreachable
 from wane.numerics.roots import largest_satisfying
 from wane.sampling.chain import Underdamped
 from wane.sampling.distance.kinetic import Contraction
@@ -79,6 +80,12 @@ def short_kinetic_step(asked: Question) -> Answer:
         return holds(f"by a factor of 1 - {gap:g}")
     if not x.m > 0.0:
         return fails("without strong convexity it does not")
+    if not x.rate > 0.0:
+        least = math.sqrt(chain.inverse_mass * (x.m + x.L)) * (1.0 + 4e-16)
+        return fails(
+            f"friction={chain.friction:g} is too light for any step to do so",
+            f"friction >= {least!r}",
+        )
     most = largest_contracting_step(x)
     return fails(f"step_size={x.eta:g} is too long for that", f"step_size <= {most:g}")
 
@@ -89,6 +96,11 @@ def largest_contracting_step(x: KineticLetters) -> float:
     def contracts(eta: float) -> bool:
         return Contraction.of(_with_step(x, eta)).gap > 0.0
 
+    if not x.rate > 0.0:
+        raise Unreachable(
+            "No step brings the chain nearer to the stationary dynamics: the friction must satisfy "
+            "friction^2 >= inverse_mass * (strong_convexity + smoothness)."
+        )
     top = 2.0 * x.rate / (x.mu * x.L)  # there k0 is above rate * eta
     return largest_satisfying(contracts, 1e-6 * top, top, relative=1e-9)
 

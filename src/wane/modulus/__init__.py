@@ -1,0 +1,30 @@
+"""Amplification by iteration under a modulus of one's own: what two runs' last iterates tell.
+
+Give how far apart a step can drive two points, how far the two runs' steps differ at one point, and
+the noise; `best_path` finds the cheapest way to bring the runs together, which is a certificate.
+"""
+
+from wane.modulus.descent_ascent import NoisyDescentAscent
+from wane.modulus.path import BestPath, best_path
+from wane.modulus.steps import (
+    bounded_change,
+    descent_ascent,
+    from_values,
+    hoelder,
+    smooth,
+    smooth_convex,
+    sum_of_parts,
+)
+
+__all__ = [
+    "BestPath",
+    "NoisyDescentAscent",
+    "best_path",
+    "bounded_change",
+    "descent_ascent",
+    "from_values",
+    "hoelder",
+    "smooth",
+    "smooth_convex",
+    "sum_of_parts",
+]

@@ -1,0 +1,209 @@
+"""Moduli of steps that many people take, as functions of the step and the distance.
+
+A step size is one number, or one for each step.  Every function returns what `best_path` takes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from wane.describe import check
+from wane.errors import InvalidDescription
+from wane.modulus.path import GridModulus, UserModulus
+from wane.theorems.lemmas import modulus_rows
+from wane.theorems.lemmas.moduli import ROUNDING, SMALLEST_DISTANCE, Modulus
+
+StepSize = float | Sequence[float]
+_SHARES = 24
+_REMEMBERED = 64
+
+Array = NDArray[np.float64]
+
+
+def smooth_convex(
+    step_size: StepSize, smoothness: float, strong_convexity: float = 0.0
+) -> UserModulus:
+    """A gradient step on a convex, smooth function: Lipschitz with max(1 - eta m, eta M - 1)."""
+    M = check.real("smoothness", smoothness, above=0.0)
+    m = check.real("strong_convexity", strong_convexity, least=0.0, most=M)
+    return _rows(step_size, lambda eta: modulus_rows.strongly_convex_smooth(eta, m, M))
+
+
+def smooth(step_size: StepSize, smoothness: float, change: float = math.inf) -> UserModulus:
+    """A gradient step on any smooth function whose gradient changes by at most `change`."""
+    M, G = check.real("smoothness", smoothness, least=0.0), _change(change)
+    return _rows(step_size, lambda eta: modulus_rows.smooth_bounded(eta, M, G))
+
+
+def bounded_change(
+    step_size: StepSize, change: float, strong_convexity: float = 0.0
+) -> UserModulus:
+    """A subgradient step on a convex function whose gradients change by at most `change`."""
+    G = check.real("change", change, least=0.0)
+    m = check.real("strong_convexity", strong_convexity, least=0.0)
+    return _rows(step_size, lambda eta: modulus_rows.nonsmooth_convex(eta, G, m))
+
+
+def hoelder(
+    step_size: StepSize, exponent: float, constant: float, change: float = math.inf
+) -> UserModulus:
+    """A gradient step on a function that is convex, with a Hoelder gradient, on the whole space."""
+    p = check.real("exponent", exponent, least=0.0, most=1.0)
+    H, G = check.real("constant", constant, least=0.0), _change(change)
+    return _rows(step_size, lambda eta: modulus_rows.weakly_smooth_refined(eta, H, p, G))
+
+
+def descent_ascent(
+    step_size: StepSize,
+    *,
+    smoothness: float,
+    change: float = math.inf,
+    strong_monotonicity: float = 0.0,
+) -> UserModulus:
+    """A step of descent in x and ascent in y on f(x, y), convex in x and concave in y.
+
+    The field (df/dx, -df/dy) is monotone, Lipschitz with `smoothness`, and changes by at most
+    `change` between two points.
+
+    Claim.  psi(w) = (1 - 2 eta m) w + min((eta G)^2, (eta M)^2 w).
+    """
+    M, G = check.real("smoothness", smoothness, least=0.0), _change(change)
+    m = check.real("strong_monotonicity", strong_monotonicity, least=0.0, most=M)
+    return _rows(step_size, lambda eta: modulus_rows.dissipative(eta, 0.0, m, M=M, G=G))
+
+
+def sum_of_parts(
+    step_size: StepSize, parts: Sequence[Callable[[StepSize], UserModulus]]
+) -> UserModulus:
+    """A gradient step on a sum of functions of different regularity.
+
+    Each part is a function from a step size to the modulus of a step on that part alone, such as
+    `lambda eta: wane.modulus.hoelder(eta, 0.5, 2.0)`.
+
+    Claim.  I - eta (g_1 + ... + g_k) is the average, with any weights a_i, of the steps I -
+    (eta/a_i) g_i, so the weighted mean of their moduli bounds it; the least over many weights is
+    returned at every distance.
+    """
+    if not parts or not all(callable(part) for part in parts):
+        raise InvalidDescription(
+            f"parts must be functions from a step size to a modulus, got {parts!r:.60}."
+        )
+    sizes = _sizes(step_size)
+    shares = _weights(len(parts))
+    made: dict[float, list[list[tuple[float, UserModulus]]]] = {}
+
+    def at(step: int, distance: float) -> float:
+        eta = sizes(step)
+        if eta not in made:
+            made[eta] = [
+                [(a, part(eta / a)) for a, part in zip(row, parts, strict=True)] for row in shares
+            ]
+        return min(math.fsum(a * phi(1, distance) for a, phi in row) for row in made[eta]) * (
+            1.0 + 1e-15
+        )
+
+    return at
+
+
+def from_values(distances: ArrayLike, values: ArrayLike) -> UserModulus:
+    """A modulus known at some distances only: between two of them the value at the larger counts.
+
+    `values` is one row for all steps, or a row for each step.  Beyond the largest distance nothing
+    is known, and the modulus is infinite.
+    """
+    knots, table = np.asarray(distances, dtype=float), np.asarray(values, dtype=float)
+    rows = np.atleast_2d(table)
+    if knots.ndim != 1 or not knots.size or rows.ndim != 2 or rows.shape[1] != knots.size:
+        raise InvalidDescription(
+            "distances and values must have one length, got shapes "
+            f"{knots.shape} and {table.shape}."
+        )
+    if not (np.all(knots > 0.0) and np.all(np.diff(knots) > 0.0)):
+        raise InvalidDescription("distances must be > 0 and grow from one to the next.")
+    if not (np.all(rows >= 0.0) and np.all(np.diff(rows, axis=1) >= 0.0)):
+        raise InvalidDescription("values must be >= 0 and must not fall as the distance grows.")
+
+    def at(step: int, distance: float) -> float:
+        if table.ndim == 2 and step > len(rows):
+            raise InvalidDescription(
+                f"values must have a row for each step, got {len(rows)} rows and step {step}."
+            )
+        row = rows[step - 1 if table.ndim == 2 else 0]
+        place = int(np.searchsorted(knots, distance))
+        return float(row[place]) if place < knots.size else math.inf
+
+    return at
+
+
+def _weights(parts: int) -> list[list[float]]:
+    """Weights that sum to one: a grid for two parts, and equal ones with one favoured for more."""
+    if parts == 1:
+        return [[1.0]]
+    ends = [0.01, 0.03, *(i / _SHARES for i in range(1, _SHARES)), 0.97, 0.99]
+    if parts == 2:
+        return [[a, 1.0 - a] for a in ends]
+    favoured = [
+        [a if i == j else (1.0 - a) / (parts - 1) for i in range(parts)]
+        for a in ends
+        for j in range(parts)
+    ]
+    return [[1.0 / parts] * parts, *favoured]
+
+
+def _change(value: float) -> float:
+    """A bound on a gradient's change, which may be unknown."""
+    return math.inf if value == math.inf else check.real("change", value, least=0.0)
+
+
+def _sizes(step_size: StepSize) -> Callable[[int], float]:
+    """The size of each step, counted from one."""
+    if isinstance(step_size, Sequence):
+        sizes = [check.real("step_size", one, above=0.0) for one in step_size]
+
+        def chosen(step: int) -> float:
+            if step > len(sizes):
+                raise InvalidDescription(
+                    f"step_size must have a number for each step, got {len(sizes)} and step {step}."
+                )
+            return sizes[step - 1]
+
+        return chosen
+    one = check.real("step_size", step_size, above=0.0)
+    return lambda _: one
+
+
+class _Rows(GridModulus):
+    """The modulus of each step from the row of its step size, each made once."""
+
+    def __init__(self, sizes: Callable[[int], float], row: Callable[[float], Modulus]) -> None:
+        self._sizes, self._row = sizes, row
+        self._made: dict[float, Modulus] = {}
+        self._known: dict[tuple[float, bytes], Array] = {}
+
+    def _modulus(self, step: int) -> tuple[float, Modulus]:
+        eta = self._sizes(step)
+        if eta not in self._made:
+            self._made[eta] = self._row(eta)
+        return eta, self._made[eta]
+
+    def __call__(self, step: int, distance: float) -> float:
+        return self._modulus(step)[1](distance)
+
+    def on_grid(self, step: int, grid: Array) -> Array:
+        eta, modulus = self._modulus(step)
+        key = (eta, grid.tobytes())
+        if key not in self._known:
+            squares = np.maximum(grid, SMALLEST_DISTANCE) ** 2
+            slope, intercept = modulus.tangents(squares)
+            if len(self._known) > _REMEMBERED:
+                self._known.clear()
+            self._known[key] = np.sqrt(slope * squares + intercept) * (1.0 + ROUNDING)
+        return self._known[key].copy()
+
+
+def _rows(step_size: StepSize, row: Callable[[float], Modulus]) -> UserModulus:
+    return _Rows(_sizes(step_size), row)
