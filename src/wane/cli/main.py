@@ -17,7 +17,19 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from wane._version import __version__
-from wane.cli import audit, check, commands, demo, fit, ledger, sample, serve, statement, verify
+from wane.cli import (
+    audit,
+    check,
+    commands,
+    demo,
+    fit,
+    ledger,
+    sample,
+    serve,
+    sign,
+    statement,
+    verify,
+)
 from wane.cli.options import Command, Result, add_delta, number, whole
 from wane.errors import InvalidDescription, PrivacyWarning, UnscaledFeatures, WaneError
 
@@ -148,6 +160,7 @@ def _parser() -> argparse.ArgumentParser:
     ledger.register(verb)
     serve.register(verb)
     statement.register(verb)
+    sign.register(verb)
     verify.register(verb)
     return parser
 
