@@ -21,6 +21,7 @@ from wane.cli import (
     audit,
     check,
     commands,
+    completion,
     demo,
     fit,
     ledger,
@@ -162,6 +163,7 @@ def _parser() -> argparse.ArgumentParser:
     statement.register(verb)
     sign.register(verb)
     verify.register(verb)
+    completion.register(verb, lambda: parser)
     return parser
 
 
