@@ -14,6 +14,8 @@ from wane.errors import MissingExtra
         ("torch", "torch", "torch"),
         ("opacus", "torch", "opacus"),
         ("dp_accounting", "dp_accounting", "dp-accounting"),
+        ("onnx", "onnx", "onnx"),
+        ("mlflow", "mlflow", "mlflow"),
     ],
 )
 def test_the_cure_is_named(monkeypatch, module, missing, library):

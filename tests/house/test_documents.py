@@ -71,3 +71,18 @@ def test_links_resolve(page):
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
         if not target.startswith(("http", "mailto:")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_conda_recipe_is_of_this_version_and_asks_for_the_same():
+    recipe = (ROOT / "conda" / "meta.yaml").read_text()
+    assert f'version = "{wane.__version__}"' in recipe
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for line in project["dependencies"]:
+        assert f"- {line.replace('>=', ' >=')}\n" in recipe, line
+
+
+def test_every_extra_is_documented():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    page = (ROOT / "docs" / "installing.md").read_text()
+    for name in set(project["optional-dependencies"]) - {"dev"}:
+        assert f"| `{name}` |" in page, name

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from wane.errors import InvalidDescription
+from wane.signing import ENVELOPE
 
 OURS = frozenset(
     {
@@ -22,9 +23,10 @@ OURS = frozenset(
         "model-card.md",
         "samples.csv",
         "distance.json",
+        ENVELOPE,
     }
 )
-"""What `wane fit` and `wane sample` write; a folder that holds anything else is never replaced."""
+"""What `wane fit`, `sample` and `sign` write; a folder with anything else is never replaced."""
 
 
 HIDDEN = ".wane-"

@@ -21,12 +21,14 @@ from wane.cli import (
     audit,
     check,
     commands,
+    completion,
     demo,
     fit,
     ledger,
     plan,
     sample,
     serve,
+    sign,
     statement,
     verify,
 )
@@ -135,10 +137,8 @@ def _parser() -> argparse.ArgumentParser:
             made.add_argument("spec", metavar="SPEC", help="description, a TOML or JSON file")
         return made
 
-    demo.register(verb)
-    fit.register(verb)
-    check.register(verb)
-    sample.register(verb)
+    for part in (demo, fit, check, sample):
+        part.register(verb)
 
     certify = verb("certify", commands.certify_spec, "certificate of a description")
     either = certify.add_mutually_exclusive_group()
@@ -160,10 +160,9 @@ def _parser() -> argparse.ArgumentParser:
     _mechanism(verb("mechanism", commands.mechanism, "release through a diffusion", spec=False))
     _kernel(verb("kernel", commands.kernel, "privacy amplified by a Markov kernel", spec=False))
     _figures(verb("reproduce", commands.reproduce, "the papers' figures, with CSV", spec=False))
-    ledger.register(verb)
-    serve.register(verb)
-    statement.register(verb)
-    verify.register(verb)
+    for part in (ledger, serve, statement, sign, verify):
+        part.register(verb)
+    completion.register(verb, lambda: parser)
     return parser
 
 

@@ -11,7 +11,8 @@ from wane.cli.options import Result, Verb
 from wane.cli.patience import OutOfTime, limited
 from wane.describe import check
 from wane.describe.files import read_table
-from wane.errors import MissingExtra
+from wane.errors import InvalidDescription, MissingExtra
+from wane.signing import ENVELOPE
 
 if TYPE_CHECKING:
     from wane import verify as verifier
@@ -32,6 +33,11 @@ def register(verb: Verb) -> None:
         help="a certificate document, JSON, or the folder of a release",
     )
     made.add_argument(
+        "--identity",
+        metavar="PUBLICKEY",
+        help="of a release: who must have signed it, a public key in PEM",
+    )
+    made.add_argument(
         "--seconds",
         type=float,
         default=MOST_SECONDS,
@@ -49,6 +55,13 @@ def verify_file(options: Namespace) -> Result:
         ) from None
     seconds = check.real("seconds", options.seconds, above=0.0)
     place = Path(options.certificate)
+    if options.identity is not None:
+        unsigned = _unsigned(place, options.identity)
+        if unsigned:  # what nobody vouches for is not looked at any further
+            options.status = 1
+            words = "NOT verified: the release is not as the named key signed it"
+            told = [words, *(f"  signature: {reason}" for reason in unsigned)]
+            return {"verified": False, "why": words, "signature": list(unsigned)}, "\n".join(told)
     try:
         with limited(seconds):
             if place.is_dir():
@@ -60,7 +73,34 @@ def verify_file(options: Namespace) -> Result:
         words = f"NOT verified: no verdict within {seconds:g} seconds; allow more with --seconds."
         return {"verified": False, "why": words}, words
     options.status = 0 if found.verified else 1
-    return _fields(found), _text(found)
+    signed = _signed(place, options.identity)
+    return _fields(found) | signed, "\n".join(
+        (_text(found), *map(_signature_line, signed.values()))
+    )
+
+
+def _unsigned(place: Path, identity: str) -> tuple[str, ...]:
+    """Why the release is not signed by this key."""
+    from wane import signing
+
+    if not place.is_dir():
+        raise InvalidDescription(
+            "--identity must go with the folder of a release, got a document; a signature covers "
+            "all files of the folder."
+        )
+    return signing.check_signature(place, signing.read_identity(identity))
+
+
+def _signed(place: Path, identity: str | None) -> dict[str, str]:
+    """What is known of a signature, after none was refused."""
+    if identity is not None:
+        return {"signature": f"by {identity}, over every file of the folder"}
+    there = place.is_dir() and (place / ENVELOPE).exists()
+    return {"signature": "not checked; name the signer with --identity"} if there else {}
+
+
+def _signature_line(words: str) -> str:
+    return f"  signature: {words}"
 
 
 def _fields(found: Checked) -> dict[str, Any]:

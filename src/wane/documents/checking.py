@@ -11,6 +11,7 @@ from wane.describe.files import read_table, sha256_of
 from wane.documents.reading import Reading, read_again
 from wane.errors import InvalidDescription
 from wane.report import html_page
+from wane.signing import ENVELOPE
 from wane.verify import Verification, verify
 
 MOST_BYTES = 64 * 2**20
@@ -75,7 +76,7 @@ def check_folder(folder: Path) -> Checked:
 def _wrong_files(folder: Path, document: dict[str, Any], named: Mapping[str, str]) -> Iterator[str]:
     """Where a folder is not the one that its document speaks of."""
     present = {entry.name for entry in folder.iterdir()}
-    for name in sorted(present - {*named, DOCUMENT, PAGE}):
+    for name in sorted(present - {*named, DOCUMENT, PAGE, ENVELOPE}):
         yield f"{name!a} is not named by the document"
     for name, expected in named.items():
         if name not in present:

@@ -33,6 +33,7 @@ from wane.learn.curvature import PrivateCurvature
 from wane.learn.declared import Voids, check_target, feature_scaler, generator, seed_voids
 from wane.learn.exact import exact_noise
 from wane.learn.longer_steps import check_curvature, with_curvature
+from wane.learn.original_units import OriginalUnits
 from wane.learn.persons import check_rows_per_person, planned_for_persons, share_of_one_row
 from wane.learn.plan import Problem, plan
 from wane.learn.progress import step_counter
@@ -96,7 +97,7 @@ class Prepared:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
+class PrivateLinearModel(OriginalUnits, Certified, BaseEstimator):  # type: ignore[misc]
     """A linear model whose coefficients are private; everything else about it is public.
 
     Rows are scaled one by one: by `feature_bounds` if given, then down to norm `feature_norm` if
@@ -132,8 +133,9 @@ class PrivateLinearModel(Certified, BaseEstimator):  # type: ignore[misc]
         progress: show a bar with steps and time, which tells nothing else.
         seed_voids_privacy: a seed makes the fit repeatable and voids its certificate.
 
-    After `fit`: `coef_`, `intercept_`, `certificate_`, `run_` (the description that ran),
-    `scaler_`, `n_iter_` (as planned), `n_features_in_`, and `classes_` of a classifier.
+    After `fit`: `coef_`, `intercept_`, `coef_original_` and `intercept_original_` (for columns in
+    their own units; see `wane.learn.original_units`), `certificate_`, `run_` (the description
+    that ran), `scaler_`, `n_iter_` (as planned), `n_features_in_`, and `classes_` of a classifier.
     """
 
     epsilon: float = 1.0

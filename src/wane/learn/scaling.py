@@ -20,7 +20,7 @@ Array = NDArray[np.floating[Any]]
 Numbers = tuple[float, ...]
 
 BLOCK_ROWS = 4096
-_INSIDE = 1.0 - 2.0**-20
+INSIDE = 1.0 - 2.0**-20
 """Rows are scaled to a hair within the norm in single precision, so that rounding stays inside."""
 
 
@@ -165,6 +165,6 @@ def _shortened(rows: Array, longest: float) -> Array:
     scaled = rows / np.where(largest > 0.0, largest, 1.0).astype(rows.dtype)
     lengths = np.sqrt(np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64))[:, np.newaxis]
     short = (lengths * (largest / longest) <= 1.0)[:, 0]
-    scaled *= (_INSIDE * longest / np.where(lengths > 0.0, lengths, 1.0)).astype(rows.dtype)
+    scaled *= (INSIDE * longest / np.where(lengths > 0.0, lengths, 1.0)).astype(rows.dtype)
     scaled[short] = rows[short]
     return scaled

@@ -12,6 +12,7 @@ from wane.tables.columns import (
     Scale,
     Zero,
 )
+from wane.tables.frames import read_frame
 from wane.tables.parts import Part, parquet_bytes, parquet_parts, read_part, read_part_blocks
 from wane.tables.read import Table, read_blocks, read_table
 from wane.tables.schema import Schema
@@ -44,6 +45,7 @@ __all__ = [
     "parquet_bytes",
     "parquet_parts",
     "read_blocks",
+    "read_frame",
     "read_part",
     "read_part_blocks",
     "read_table",

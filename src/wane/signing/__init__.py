@@ -1,0 +1,17 @@
+"""Signed evidence: an in-toto statement over a release, in a DSSE envelope (extra `sign`)."""
+
+from wane.signing.envelope import ENVELOPE, check_signature, sign_folder
+from wane.signing.keys import new_key_pair, read_identity, read_signer
+from wane.signing.statement import predicate_type, release_statement, statement_schema
+
+__all__ = [
+    "ENVELOPE",
+    "check_signature",
+    "new_key_pair",
+    "predicate_type",
+    "read_identity",
+    "read_signer",
+    "release_statement",
+    "sign_folder",
+    "statement_schema",
+]

@@ -1,0 +1,54 @@
+"""Data frames of any library as tables: the schema bounds them exactly as it bounds a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wane.errors import InvalidDescription, MissingExtra
+from wane.tables.read import Table, encoded, wanted_columns
+from wane.tables.schema import Schema
+from wane.tables.source import quietly
+
+
+def read_frame(
+    frame: Any,
+    schema: Schema,
+    *,
+    targets: bool = True,
+    dtype: type[np.floating[Any]] = np.float64,
+) -> Table:
+    """Return a data frame of pandas, polars, pyarrow or another library as bounded numbers.
+
+    Use it where the rows are in memory already; `read_table` takes files.  `targets=False` leaves
+    the target column unread.
+    """
+    try:
+        import narwhals.stable.v1 as nw
+        import pyarrow  # noqa: F401  (the cells are read as Arrow's)
+    except ImportError:
+        raise MissingExtra("Data frames need narwhals and pyarrow; install wane[learn].") from None
+    wrapped = nw.from_native(frame, pass_through=True)
+    if isinstance(wrapped, nw.LazyFrame):
+        wrapped = wrapped.collect()
+    if not isinstance(wrapped, nw.DataFrame):
+        raise InvalidDescription(
+            f"frame must be a data frame of pandas, polars or pyarrow, got "
+            f"{type(frame).__name__!r:.60}; read_table takes files."
+        )
+    wanted = wanted_columns(schema, targets=targets)
+    absent = [name for name in wanted if name not in wrapped.columns]
+    if absent:
+        raise InvalidDescription(
+            f"frame must have the column {absent[0]!r:.60} that the schema names, got "
+            f"{len(wrapped.columns)} other columns ({len(absent)} missing); correct the schema."
+        )
+    if not len(wrapped):
+        raise InvalidDescription("frame must have at least one row, got none.")
+    complaint = "frame must have columns that Arrow knows, got one of another type; convert it."
+    table = quietly(
+        lambda: wrapped.select(list(wanted)).to_arrow().combine_chunks(), lambda _: complaint
+    )
+    (block,) = table.to_batches()
+    return encoded(block, schema, targets=targets, dtype=dtype)
