@@ -40,6 +40,7 @@ from wane.describe import (
 from wane.describe.domains import Ball, Diameter, Ridge, Unbounded
 from wane.describe.fields import run_from_fields
 from wane.errors import InvalidDescription, NoTheoremApplies
+from wane.losses.files import spelled_out
 from wane.verify import Outcome, Quantity, verify
 from wane.web.presets import PRESETS
 
@@ -69,7 +70,7 @@ def failures(found):
 
 def preset(name):
     (found,) = (p["run"] for p in PRESETS if name in p["name"])
-    return run_from_fields(found)
+    return run_from_fields(spelled_out(found))
 
 
 SAMPLED = [p["name"] for p in PRESETS if p["run"]["batches"]["kind"] == "poisson"]

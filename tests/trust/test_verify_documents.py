@@ -31,6 +31,7 @@ from wane.describe import (
 from wane.describe.domains import Ball, ElasticNet
 from wane.describe.fields import run_from_fields, run_to_fields
 from wane.errors import NoTheoremApplies
+from wane.losses.files import spelled_out
 from wane.theorems.registry import THEOREMS
 from wane.verify import verify
 from wane.verify.claims import fingerprint
@@ -78,7 +79,7 @@ def kind(run):
     ],
 )
 def test_descriptions_that_ship_with_wane(name):
-    check(document_of(certify(run_from_fields(DESCRIBED[name]))))
+    check(document_of(certify(run_from_fields(spelled_out(DESCRIBED[name])))))
 
 
 def fitted():
