@@ -17,11 +17,13 @@ from wane.theorems.theorem import Analysis, Applies, Basis, Finding
 
 def certify(
     run: NoisyDescent,
-    analyses: Iterable[Analysis[Any]] = ANALYSES,
+    analyses: Iterable[Analysis[Any]] | None = None,
     *,
     facts: Iterable[Fact] = (),
 ) -> Certificate:
     """Return the certificate of a described run: every theorem's verdict, and the best bound.
+
+    `analyses` are the theorems to ask; all of the registry if None.
 
     `facts` are true of this very run and of no other, as a log-Sobolev constant is; one that was
     stated for another run is unknown to every theorem here.
@@ -38,7 +40,8 @@ def certify(
     """
     check.kind("run", run, (NoisyDescent,))
     stated = Facts(tuple(facts))
-    verdicts = tuple(a(run, stated) for a in analyses if isinstance(run, a.of))
+    asked = ANALYSES if analyses is None else analyses
+    verdicts = tuple(a(run, stated) for a in asked if isinstance(run, a.of))
     return Certificate(run, verdicts, facts=stated.about(run))
 
 

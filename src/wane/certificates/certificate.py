@@ -11,6 +11,7 @@ import numpy as np
 
 from wane.audit.lower_bound import LowerBound, lower_bound
 from wane.certificates.groups import grouped
+from wane.certificates.presented import PresentedCertificate
 from wane.describe import Fact, NoisyDescent, check
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP, Guarantee, RenyiDP
@@ -22,8 +23,8 @@ DEFAULT_DELTA = 1e-5
 """Where a best theorem must be named and nobody said at which delta."""
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(PresentedCertificate):
     """What can be claimed about a run, and on what grounds.
 
     All bounds are valid at once, so each question is answered by the smallest.
