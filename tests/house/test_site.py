@@ -56,3 +56,13 @@ def test_formulas_are_taken_out_and_code_is_left_alone():
     )
     assert len(formulas) == 2 and all(made.startswith("<math") for made in formulas)
     assert "`$y$`" in text and "echo $HOME $x" in text and "formula0marked" in text
+
+
+def test_every_page_stands_in_the_menu_once():
+    """Pages are read in an order that somebody chose; a page outside it is found by nobody."""
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    listed = [word for word in menu.split() if word.endswith(".md")]
+    there = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert len(listed) == len(set(listed))
+    assert set(listed) == there
+    assert listed[:2] == ["README.md", "start.md"]

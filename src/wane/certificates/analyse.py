@@ -17,11 +17,13 @@ from wane.theorems.theorem import Applies, Basis, Finding, Theorem, ask
 
 def certify(
     run: NoisyDescent | StatedRelease,
-    theorems: Iterable[Theorem[Guarantee]] = THEOREMS,
+    theorems: Iterable[Theorem[Guarantee]] | None = None,
     *,
     facts: Iterable[Fact] = (),
 ) -> Certificate:
     """Return the certificate of a description: every theorem's verdict, and the best bound.
+
+    `theorems` are those to ask; all of the registry if None.
 
     `facts` are true of this very run and of no other, as a log-Sobolev constant is; one that was
     stated for another run is unknown to every theorem here.
@@ -38,7 +40,7 @@ def certify(
     """
     check.kind("run", run, (NoisyDescent, StatedRelease))
     stated = Facts(tuple(facts))
-    verdicts = ask(run, theorems, stated)
+    verdicts = ask(run, THEOREMS if theorems is None else theorems, stated)
     if isinstance(run, StatedRelease):
         return Certificate((CertifiedRelease(run, verdicts, run.rows_per_person),))
     return Certificate((CertifiedRelease(run, verdicts, facts=stated.about(run)),))

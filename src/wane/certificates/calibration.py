@@ -11,6 +11,7 @@ from functools import cache
 from wane.certificates.analyse import FactsOf, certify_with, no_facts
 from wane.certificates.certificate import Certificate
 from wane.certificates.measures import gaussian_mu_of
+from wane.certificates.presented import PresentedCalibration
 from wane.certificates.targets import PrivacyGoal, goal_of
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription, Unreachable
@@ -36,8 +37,8 @@ class Over(Enum):
     STEP_SIZE = "step-size"
 
 
-@dataclass(frozen=True)
-class Calibrated:
+@dataclass(frozen=True, repr=False)
+class Calibrated(PresentedCalibration):
     """A run that meets its target, and its certificate.
 
     Attributes:

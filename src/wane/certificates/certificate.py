@@ -18,6 +18,7 @@ from wane.certificates.measures import (
     zcdp_of,
 )
 from wane.certificates.parts import CertifiedRelease
+from wane.certificates.presented import PresentedCertificate
 from wane.describe import Adjacency, Fact, NoisyDescent, check
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP, Guarantee
@@ -30,8 +31,8 @@ INVERSION = 1e-15
 """By how much a delta is raised at first, relatively, where its epsilon was not found again."""
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(PresentedCertificate):
     """What can be claimed of all that was released, and on what grounds.
 
     Of one release every theorem's bound is valid, so each question is answered by the smallest.

@@ -10,6 +10,7 @@ from enum import Enum
 from wane.certificates.analyse import FactsOf, certify_with, no_facts
 from wane.certificates.certificate import Certificate
 from wane.certificates.measures import epsilon_of
+from wane.certificates.presented import PresentedCurve
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription
 from wane.theorems.theorem import Applies
@@ -23,8 +24,8 @@ class Axis(Enum):
     STEP_SIZE = "step-size"
 
 
-@dataclass(frozen=True)
-class Curve:
+@dataclass(frozen=True, repr=False)
+class Curve(PresentedCurve):
     """Epsilon at one delta along an axis: the best, and each theorem's own (None: no answer).
 
     Noise is a factor on the description's own noise.

@@ -1,0 +1,188 @@
+"""How certificates, calibrations and curves look in a notebook: short words, one picture, files.
+
+What an object says in full comes from `explain`, `save` and `to_json`; here it says what it found
+and why, in five lines at most.
+"""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from wane.errors import InvalidDescription, NoTheoremApplies
+from wane.report import html_page, shown
+from wane.report.format import round_up_to
+from wane.report.svg import Chart, Line, drawn
+
+DELTA = 1e-5
+DELTAS = tuple(10.0**power for power in range(-12, 0))
+_STYLE = (
+    "<style>.wane-shown{max-width:46em}.wane-shown svg{max-width:36em;height:auto}"
+    ".wane-shown text{fill:currentColor;font-size:13px}"
+    ".wane-shown .curve{fill:none;stroke:currentColor;stroke-width:2}"
+    ".wane-shown .axis{stroke:currentColor}"
+    ".wane-shown .grid{stroke:currentColor;opacity:.15}</style>"
+)
+_numbers = count()
+
+
+class PresentedCertificate:
+    """What a notebook shows of a certificate, and how it is written to files."""
+
+    def __repr__(self) -> str:
+        return "\n".join((f"{type(self).__name__}: {_verdict(self)}", *_reasons(self)))
+
+    def _repr_html_(self) -> str:
+        """Return the verdict, the curve and the reason, for notebooks."""
+        words = "".join(f"<p>{escape(line.strip())}</p>" for line in _reasons(self))
+        return _shown(_verdict(self), _picture(self), words)
+
+    def to_json(self, delta: float = DELTA) -> str:
+        """Return the whole certificate document at `delta` as JSON."""
+        return json.dumps(_document(self, delta), indent=2, allow_nan=False)
+
+    def save(self, path: str | Path, delta: float = DELTA) -> None:
+        """Write the certificate at `delta` as a page (.html) or as a document (.json)."""
+        place = Path(path)
+        kind = place.suffix.lower()
+        if kind not in {".html", ".json"}:
+            raise InvalidDescription(f"path must end in .html or .json, got {place.name!r:.80}.")
+        text = html_page(_document(self, delta)) if kind == ".html" else self.to_json(delta) + "\n"
+        try:
+            place.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InvalidDescription(
+                f"path {place!s:.120} cannot be written: {error.strerror}."
+            ) from None
+
+    def plot(self, axis: Any = None) -> Any:
+        """Draw the certified epsilon and what is known to leak against delta; return the axis."""
+        # the room of pictures stands above this one, so that it is asked for by its name
+        return import_module("wane.plots").plot_bracket(self, axis)
+
+
+class PresentedCalibration:
+    """What a notebook shows of a calibrated run."""
+
+    certificate: Any
+    over: Any
+    value: float
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}: {self._found}\n{self.certificate!r}"
+
+    def _repr_html_(self) -> str:
+        """Return what was found, and the certificate of it."""
+        return f"<p><b>{escape(self._found)}</b></p>{self.certificate._repr_html_()}"
+
+    @property
+    def _found(self) -> str:
+        name = self.over.value.replace("_", " ").replace("-", " ")
+        return f"{name} = {self.value:.6g} meets the target"
+
+    def to_json(self, delta: float = DELTA) -> str:
+        """Return the certificate document of the calibrated run at `delta` as JSON."""
+        return str(self.certificate.to_json(delta))
+
+    def save(self, path: str | Path, delta: float = DELTA) -> None:
+        """Write the certificate of the calibrated run, as `Certificate.save` does."""
+        self.certificate.save(path, delta)
+
+    def plot(self, axis: Any = None) -> Any:
+        """Draw the certificate of the calibrated run, as `Certificate.plot` does."""
+        return self.certificate.plot(axis)
+
+
+class PresentedCurve:
+    """What a notebook shows of epsilon along an axis."""
+
+    axis: Any
+    delta: float
+    values: tuple[float, ...]
+    best: tuple[float | None, ...]
+    theorems: dict[str, Any]
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        return (
+            f"{name}: {self._said}\n  {len(self.theorems)} theorems were asked; plot() draws them"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the ends of the curve in words, and the curve."""
+        points = tuple(
+            (float(x), float(e))
+            for x, e in zip(self.values, self.best, strict=True)
+            if e is not None and e != float("inf")
+        )
+        picture = _drawn("Epsilon along the axis", self.axis.value, points)
+        return _shown(self._said, picture, "")
+
+    @property
+    def _said(self) -> str:
+        first, last = (shown(e) if e is not None else "none" for e in (self.best[0], self.best[-1]))
+        ends = f"{self.axis.value} {self.values[0]:g} to {self.values[-1]:g}"
+        return f"epsilon {first} to {last} at delta = {round_up_to(self.delta)} for {ends}"
+
+    def to_json(self) -> str:
+        """Return the numbers of the curve as JSON."""
+        fields = import_module("wane.certificates.fields").curve_fields(self)
+        return json.dumps(fields, indent=2, allow_nan=False)
+
+    def plot(self, axis: Any = None) -> Any:
+        """Draw every theorem's epsilon along the axis, and return matplotlib's axis."""
+        return import_module("wane.plots").plot_curve(self, axis)
+
+
+def _document(certificate: Any, delta: float) -> dict[str, Any]:
+    # documents are made of certificates, so that their maker is asked for by its name
+    made: dict[str, Any] = import_module("wane.certificates").certificate_document(
+        certificate, delta=delta
+    )
+    return made
+
+
+def _verdict(certificate: Any) -> str:
+    if certificate.void_because:
+        return f"void, nothing is claimed: {certificate.void_because[0]}"
+    try:
+        by = certificate.best(DELTA).theorem.name
+    except NoTheoremApplies:
+        return "no theorem applies, so nothing is claimed"
+    if len(certificate.parts) > 1:
+        by = f"composition of {len(certificate.parts)} releases"
+    return f"epsilon = {shown(certificate.epsilon(DELTA))} at delta = {round_up_to(DELTA)}, by {by}"
+
+
+def _reasons(certificate: Any) -> list[str]:
+    """What was certified, how many theorems cover it, and where to read on."""
+    applies, asked = len(certificate.applicable), len(certificate.verdicts)
+    return [
+        f"  {certificate.explain(DELTA).partition(chr(10))[0]}",
+        f"  {applies} of {asked} theorems apply; explain() gives every answer and its reasons",
+        '  save("certificate.html") writes the page, to_json() the document, plot() draws it',
+    ]
+
+
+def _picture(certificate: Any) -> str:
+    if certificate.void_because:
+        return ""
+    try:
+        points = tuple((delta, float(certificate.epsilon(delta))) for delta in DELTAS)
+    except NoTheoremApplies:
+        return ""
+    finite = tuple(point for point in points if point[1] != float("inf"))
+    return _drawn("Certified epsilon against delta", "delta", finite)
+
+
+def _drawn(title: str, across: str, points: tuple[tuple[float, float], ...]) -> str:
+    key = f"wane-shown-{next(_numbers)}"
+    return drawn(Chart(key, title, title + ".", across, "epsilon", (Line("", points),)))
+
+
+def _shown(verdict: str, picture: str, words: str) -> str:
+    return f'<div class="wane-shown">{_STYLE}<p><b>{escape(verdict)}</b></p>{picture}{words}</div>'
