@@ -51,7 +51,7 @@ def test_the_words_are_those_of_the_certificate(shown, run):
     text = repr(certificate)
     said = float(text.partition("epsilon = ")[2].split()[0])
     assert certificate.epsilon(1e-5) <= said <= certificate.epsilon(1e-5) * 1.001
-    assert certificate.best(1e-5).analysis.name in text
+    assert certificate.best(1e-5).theorem.name in text
     assert "200 steps on 1000 records" in text
     assert f"{shown['calibrated'].value:.6g}" in repr(shown["calibrated"])
 
@@ -65,6 +65,24 @@ def test_where_nothing_applies_nothing_is_claimed(run):
     bare = wane.certify(run, [])
     assert "no theorem applies" in repr(bare)
     assert "polyline" not in bare._repr_html_()
+
+
+def test_a_void_certificate_claims_nothing(shown):
+    void = shown["certificate"].void([f"Reason {place}." for place in range(5)])
+    text = repr(void)
+    assert len(text.splitlines()) <= 5
+    assert "void" in text and "Reason 0." in text and "2 more reasons" in text
+    assert "epsilon =" not in text
+    assert "polyline" not in void._repr_html_()
+
+
+def test_several_releases_are_told_together(shown):
+    from wane.certificates import together
+
+    both = together([shown["certificate"], shown["certificate"]])
+    said = float(repr(both).partition("epsilon = ")[2].split()[0])
+    assert said >= both.epsilon(1e-5) > shown["certificate"].epsilon(1e-5)
+    assert "of 2 releases together" in repr(both)
 
 
 def test_files(shown, tmp_path):

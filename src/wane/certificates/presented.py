@@ -19,6 +19,7 @@ from wane.report.format import round_up_to
 from wane.report.svg import Chart, Line, drawn
 
 DELTA = 1e-5
+MOST_REASONS = 3
 DELTAS = tuple(10.0**power for power in range(-12, 0))
 _STYLE = (
     "<style>.wane-shown{max-width:46em}.wane-shown svg{max-width:36em;height:auto}"
@@ -148,18 +149,23 @@ def _document(certificate: Any, delta: float) -> dict[str, Any]:
 
 def _verdict(certificate: Any) -> str:
     if certificate.void_because:
-        return f"void, nothing is claimed: {certificate.void_because[0]}"
+        return "void, no privacy is claimed"
     try:
-        by = certificate.best(DELTA).theorem.name
+        best = certificate.best(DELTA)
+        epsilon = shown(certificate.epsilon(DELTA))
     except NoTheoremApplies:
         return "no theorem applies, so nothing is claimed"
-    if len(certificate.parts) > 1:
-        by = f"composition of {len(certificate.parts)} releases"
-    return f"epsilon = {shown(certificate.epsilon(DELTA))} at delta = {round_up_to(DELTA)}, by {by}"
+    several = len(certificate.parts)
+    why = f"by {best.theorem.name}" if several == 1 else f"of {several} releases together"
+    return f"epsilon = {epsilon} at delta = {round_up_to(DELTA)}, {why}"
 
 
 def _reasons(certificate: Any) -> list[str]:
-    """What was certified, how many theorems cover it, and where to read on."""
+    """What was certified, how many theorems cover it, and where to read on; or why it is void."""
+    if certificate.void_because:
+        rest = len(certificate.void_because) - MOST_REASONS
+        more = [f"  and {rest} more reasons"] if rest > 0 else []
+        return [f"  {reason}" for reason in certificate.void_because[:MOST_REASONS]] + more
     applies, asked = len(certificate.applicable), len(certificate.verdicts)
     return [
         f"  {certificate.explain(DELTA).partition(chr(10))[0]}",
