@@ -310,3 +310,13 @@ def test_the_command_says_when_no_step_is_best(capsys: pytest.CaptureFixture[str
     made = json.loads(capsys.readouterr().out)
     assert made["description"] is None and made["epsilon"] == 0.0
     assert made["excess_risk"] == made["no_step_risk"]
+
+
+@pytest.mark.parametrize("smoothness, said", [("1e6", True), ("1", False)])
+def test_steps_that_only_the_ball_keeps_are_told(capsys, smoothness, said):
+    words = ["plan", "--epsilon", "1", "--delta", "1e-6", "--gradient-bound", "1"]
+    words += ["--smoothness", smoothness, "--dimension", "3", "--records", "10000"]
+    words += ["--start-distance", "1", "--most-steps", "60", "--json"]
+    assert main(words) == 0
+    note = json.loads(capsys.readouterr().out)["note"]
+    assert ("could explode" in note) if said else note is None

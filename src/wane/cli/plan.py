@@ -90,7 +90,22 @@ def _fields(found: Plan, target: dict[str, float | None]) -> dict[str, Any]:
         "cool_down": 0 if run is None else run.cool_down,
         "adjacency": found.problem.adjacency.value,
         "target": str(found.goal),
+        "note": _note(found),
     }
+
+
+def _note(found: Plan) -> str | None:
+    """Say so where steps are so long that only the ball keeps the iterates."""
+    if found.run is None:
+        return None
+    largest = float(found.run.plan.step_size.max())
+    limit = 2.0 / (found.problem.smoothness + found.run.objective.ridge)
+    if largest <= limit:
+        return None
+    return (
+        f"Steps of size {largest:.4g} are longer than 2/(smoothness + ridge) = {limit:.4g}: "
+        "without the ball the run could explode; its bound on the risk holds in the ball."
+    )
 
 
 def _printed_risk(problem: Problem, epsilon: float | None, delta: float | None) -> float | None:
@@ -159,4 +174,4 @@ def _text(found: Plan, made: dict[str, Any]) -> str:
         + ("its hypotheses fail" if printed is None else report.shown(printed)),
         "The risk needs convex losses whose average is least within that ball; privacy does not.",
     ]
-    return "\n".join(lines)
+    return "\n".join([*lines, made["note"]] if made["note"] else lines)
