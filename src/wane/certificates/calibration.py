@@ -10,9 +10,10 @@ from functools import cache
 
 from wane.certificates.analyse import FactsOf, certify_with, no_facts
 from wane.certificates.certificate import Certificate
+from wane.certificates.goals import goal_of
 from wane.certificates.measures import gaussian_mu_of
 from wane.certificates.presented import PresentedCalibration
-from wane.certificates.targets import PrivacyGoal, goal_of
+from wane.certificates.targets import PrivacyGoal
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription, Unreachable
 from wane.numerics.roots import first_at_most
@@ -83,18 +84,25 @@ def calibrate(
     renyi: tuple[float, float] | None = None,
     zcdp: float | None = None,
     mu: float | None = None,
+    advantage: float | None = None,
+    attack: tuple[float, float] | None = None,
+    guess: tuple[float, float] | None = None,
     over: Over | str = Over.NOISE,
     facts: FactsOf = no_facts,
 ) -> Calibrated:
     """Return the cheapest setting that meets a target, with its certificate.
 
     Least noise, most steps, or largest step size.  The target is `epsilon` and `delta`, or
-    `renyi=(order, divergence)`, or the rho of `zcdp`, or `mu`.  A fact of one run is no fact of
+    `renyi=(order, divergence)`, or the rho of `zcdp`, or `mu`; or what an attacker may achieve: an
+    `advantage` (true-positive minus false-positive rate), an `attack` (a false-positive rate and
+    the largest true-positive rate there), or a `guess` (the prior probability that the record was
+    used, and how often the best guess may be right).  A fact of one run is no fact of
     another, so `facts` is a function, which is asked of every run that is tried; where it raises
     `Unreachable` it says nothing.  Raises `Unreachable` if no setting will do.
     """
     check.kind("run", run, (NoisyDescent,))
-    goal = goal_of(epsilon=epsilon, delta=delta, renyi=renyi, zcdp=zcdp, mu=mu)
+    attacks = {"advantage": advantage, "attack": attack, "guess": guess}
+    goal = goal_of(epsilon=epsilon, delta=delta, renyi=renyi, zcdp=zcdp, mu=mu, **attacks)
     return _SEARCHES[_over(over)](run, _Search(goal, facts))
 
 

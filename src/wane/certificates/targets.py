@@ -1,4 +1,4 @@
-"""What a calibrated run must meet: one of four ways to say how private."""
+"""What a calibrated run must meet, in the measures of privacy; `goals` has those of attackers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from wane.certificates.certificate import Certificate
 from wane.describe import check
-from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.report.format import round_up_to
 
@@ -161,38 +160,3 @@ class GaussianGoal(PrivacyGoal):
 
     def __str__(self) -> str:
         return f"Gaussian privacy with mu={round_up_to(self.mu)}"
-
-
-def goal_of(
-    *,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    renyi: tuple[float, float] | None = None,
-    zcdp: float | None = None,
-    mu: float | None = None,
-) -> PrivacyGoal:
-    """Return the one goal that these arguments name; refuse none and several."""
-    given = [
-        name
-        for name, value in (("epsilon", epsilon), ("renyi", renyi), ("zcdp", zcdp), ("mu", mu))
-        if value is not None
-    ]
-    if len(given) != 1 or (delta is None) == (epsilon is not None):
-        got = ", ".join(given + (["delta"] if delta is not None else [])) or "nothing"
-        raise InvalidDescription(
-            "the target must be one of epsilon and delta, renyi=(order, divergence), zcdp or mu, "
-            f"got {got}."
-        )
-    if epsilon is not None:
-        assert delta is not None
-        return ApproximateGoal(epsilon, delta)
-    if renyi is not None:
-        if not isinstance(renyi, tuple | list) or len(renyi) != 2:
-            raise InvalidDescription(
-                f"renyi must be a pair (order, divergence), got {renyi!r:.60}."
-            )
-        return RenyiGoal(*renyi)
-    if zcdp is not None:
-        return ConcentratedGoal(zcdp)
-    assert mu is not None
-    return GaussianGoal(mu)

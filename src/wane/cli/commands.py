@@ -56,6 +56,9 @@ def calibrate_spec(options: Namespace) -> Result:
         renyi=None if options.renyi is None else tuple(options.renyi),
         zcdp=options.zcdp,
         mu=options.mu,
+        advantage=options.advantage,
+        attack=None if options.attack is None else tuple(options.attack),
+        guess=None if options.guess is None else tuple(options.guess),
         over=options.over,
     )
     shown_at = DEFAULT_DELTA if options.delta is None else options.delta

@@ -178,6 +178,12 @@ def _calibrate(parser: Any) -> None:
     )
     parser.add_argument("--zcdp", type=number, metavar="RHO", help="target: zero-concentrated")
     parser.add_argument("--mu", type=number, help="target: Gaussian privacy")
+    words = "target: true-positive minus false-positive rate of any attack"
+    parser.add_argument("--advantage", type=number, metavar="A", help=words)
+    words = "target: at a false-positive rate, the largest true-positive rate"
+    parser.add_argument("--attack", type=number, nargs=2, metavar=("FPR", "TPR"), help=words)
+    words = "target: for a prior probability, how often the best guess is right"
+    parser.add_argument("--guess", type=number, nargs=2, metavar=("PRIOR", "SUCCESS"), help=words)
     parser.add_argument("--over", choices=["noise", "steps", "step-size"], required=True)
 
 

@@ -9,7 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from wane.certificates import Certificate, calibrate
-from wane.certificates.targets import PrivacyGoal, goal_of
+from wane.certificates.goals import goal_of
+from wane.certificates.targets import PrivacyGoal
 from wane.describe import Adjacency, GradientNoise, NoisyDescent, check
 from wane.describe.schedule import Phase
 from wane.errors import NoTheoremApplies, Unreachable
