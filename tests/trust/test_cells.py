@@ -12,6 +12,7 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 from pyarrow import parquet
 
+from trust.tables import SCHEMA, write_table
 from wane.cli import main
 from wane.tables import Schema, cell_text, read_table
 
@@ -78,22 +79,11 @@ def test_all_else_is_copied(cell):
 
 
 TABLE = "id,a,label\n" + "".join(f"=p{i},{i % 7},{'yes' if i % 3 else 'no'}\n" for i in range(400))
-SCHEMA = """
-[target]
-name = "label"
-classes = ["no", "yes"]
-[columns.a]
-type = "numeric"
-low = 0
-high = 7
-"""
 
 
 @pytest.fixture
 def place(tmp_path):
-    (tmp_path / "data.csv").write_text(TABLE)
-    (tmp_path / "schema.toml").write_text(SCHEMA)
-    return tmp_path
+    return write_table(tmp_path, TABLE, SCHEMA)
 
 
 def fit_words(place, data, out):

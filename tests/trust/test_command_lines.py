@@ -70,6 +70,12 @@ def folder(tmp_path_factory):
     return made
 
 
+@pytest.fixture(autouse=True)
+def inside(folder, monkeypatch):
+    """Names that are drawn may become files: they do so there."""
+    monkeypatch.chdir(folder)
+
+
 def words(draw: random.Random, folder) -> list[str]:
     files = [str(folder / name) for name in ("run.toml", "matrix.csv", "bytes", "empty", "none")]
     choices = {

@@ -5,6 +5,7 @@ import sqlite3
 
 import pytest
 
+from trust.tables import SCHEMA, write_table
 from wane.cli import folder, main
 from wane.cli.release import Release
 from wane.errors import InvalidDescription
@@ -22,21 +23,11 @@ smoothness = 0.25
 strong_convexity = 0.0
 """
 TABLE = "a,label\n" + "".join(f"{i % 7},{'yes' if i % 3 else 'no'}\n" for i in range(400))
-SCHEMA = """
-[target]
-name = "label"
-classes = ["no", "yes"]
-[columns.a]
-type = "numeric"
-low = 0
-high = 7
-"""
 
 
 @pytest.fixture
 def place(tmp_path):
-    (tmp_path / "data.csv").write_text(TABLE)
-    (tmp_path / "schema.toml").write_text(SCHEMA)
+    write_table(tmp_path, TABLE, SCHEMA)
     (tmp_path / "run.toml").write_text(SPEC)
     return tmp_path
 

@@ -11,6 +11,7 @@ pytest.importorskip("flint")
 
 from runs import make_run
 from trust.edits import plain, resealed
+from trust.tables import fit_to, write_table
 from wane.certificates import (
     Circumstances,
     NoiseSource,
@@ -212,31 +213,11 @@ def test_statements_of_wane_0_1_are_written(capsys):
 # folders
 
 
-TABLE = "a,b,label\n" + "".join(f"{i % 7},{i % 5},{'yes' if i % 3 else 'no'}\n" for i in range(400))
-SCHEMA = """
-[target]
-name = "label"
-classes = ["no", "yes"]
-[columns.a]
-type = "numeric"
-low = 0
-high = 7
-[columns.b]
-type = "numeric"
-low = 0
-high = 5
-"""
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("fit")
-    (place / "data.csv").write_text(TABLE)
-    (place / "schema.toml").write_text(SCHEMA)
+    place = write_table(tmp_path_factory.mktemp("fit"))
     for name in ("one", "two"):
-        words = ["fit", place / "data.csv", "--schema", place / "schema.toml", "--model"]
-        words += ["logistic", "--epsilon", 8, "--delta", "1e-5", "--adjacency", "zero-out"]
-        assert main([str(w) for w in (*words, "--out", place / name)]) == 0
+        fit_to(place, name)
     return place
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from trust.tables import fit_to, write_table
 from wane.cli import main
 from wane.errors import InvalidDescription
 from wane.learn import PrivateCurvature, PrivateLogisticRegression, load_model
@@ -145,31 +146,11 @@ def test_no_file_and_a_folder(tmp_path):
 # bound to the certificate
 
 
-TABLE = "a,b,label\n" + "".join(f"{i % 7},{i % 5},{'yes' if i % 3 else 'no'}\n" for i in range(400))
-SCHEMA = """
-[target]
-name = "label"
-classes = ["no", "yes"]
-[columns.a]
-type = "numeric"
-low = 0
-high = 7
-[columns.b]
-type = "numeric"
-low = 0
-high = 5
-"""
-
-
 @pytest.fixture(scope="module")
 def releases(tmp_path_factory):
-    place = tmp_path_factory.mktemp("fit")
-    (place / "data.csv").write_text(TABLE)
-    (place / "schema.toml").write_text(SCHEMA)
+    place = write_table(tmp_path_factory.mktemp("fit"))
     for name in ("one", "two"):
-        words = ["fit", place / "data.csv", "--schema", place / "schema.toml", "--model"]
-        words += ["logistic", "--epsilon", 8, "--delta", "1e-5", "--adjacency", "zero-out"]
-        assert main([str(w) for w in (*words, "--out", place / name)]) == 0
+        fit_to(place, name)
     return place
 
 
