@@ -370,10 +370,129 @@ def test_weights_must_be_those_that_the_last_step_left():
         release(optimizer)
 
 
-def test_a_second_group_of_parameters_is_refused():
+def test_a_group_of_other_parameters_is_refused():
     _, optimizer = begun()
-    with pytest.raises(InvalidDescription, match="the head's weight alone"):
+    with pytest.raises(InvalidDescription, match="the head's parameters alone"):
         optimizer.add_param_group({"params": [torch.nn.Parameter(torch.zeros(1))]})
+
+
+def in_groups(link, made=None, *, bias_apart=True, start=0.0, dtype=torch.float64):
+    """A run whose head holds its bias apart, in the groups that `made` makes of weight and bias."""
+    head = LinearHead(5, link, feature_norm=1.0, intercept=0.5, bias_apart=bias_apart).to(dtype)
+    with torch.no_grad():
+        for parameter in head.parameters():
+            parameter.fill_(start)
+    loader = CyclicLoader(TensorDataset(*records(link)), 10)
+    optimizer = NoisySGD(
+        head,
+        loader,
+        lr=1.5,
+        noise=NoiseMultiplier(0.7),
+        ridge=0.05,
+        adjacency=Adjacency.ZERO_OUT,
+        groups=None if made is None else made(head.weight, head.bias),
+        seed_voids_privacy=7,
+    )
+    return head, loader, optimizer
+
+
+def apart(weight, bias):
+    return [{"params": [weight]}, {"params": bias, "lr": 1.5, "weight_decay": 0.05}]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("link", [links.Logistic(), links.Softmax(4)])
+def test_two_groups_alike_are_one_run_bit_for_bit(link, dtype):
+    found = []
+    for made, bias_apart in ((None, False), (None, True), (apart, True)):
+        head, loader, optimizer = in_groups(
+            link, made, bias_apart=bias_apart, start=0.25, dtype=dtype
+        )
+        halve = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
+        for _ in range(2):
+            for batch in loader:
+                optimizer.step(*batch)
+            halve.step()
+        x = records(link)[0]
+        run, hidden = optimizer.description(), optimizer._x.tobytes()
+        found.append((run, hidden, head(x).detach(), head.gradient_sum(x, records(link)[1])))
+        assert len(optimizer.param_groups) == (2 if made else 1)
+        release(optimizer)
+        shown = torch.from_numpy(optimizer._x).to(dtype)[-1]
+        assert torch.equal(head.bias if bias_apart else head.weight[-1], shown)
+    (run, hidden, margins, sums), *others = found
+    assert list(run.plan)[1].step_size == 0.75 and margins.abs().max() > 0.01
+    for other in others:
+        assert other[0] == run and other[1] == hidden
+        assert torch.equal(other[2], margins) and np.array_equal(other[3], sums)
+
+
+def test_groups_may_set_together_what_the_optimizer_is_not_told():
+    def both(weight, bias):
+        alike = {"lr": torch.tensor(0.5), "weight_decay": 0.25}
+        return [{"params": [weight], **alike}, {"params": [bias], **alike}]
+
+    _, loader, optimizer = in_groups(links.Logistic(), both)
+    optimizer.step(*next(iter(loader)))
+    run = optimizer.description()
+    assert run.objective.ridge == 0.25
+    assert list(run.plan) == [Phase(1, 0.5, NoiseMultiplier(0.7))]
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (
+            lambda w, b: [{"params": [w]}, {"params": [b], "lr": 0.1}],
+            r"one learning rate, got 0.1 in group 1 \(bias\) beside 1.5 in group 0 \(weight\).*"
+            "intercept",
+        ),
+        (
+            lambda w, b: [{"params": [w]}, {"params": [b], "weight_decay": 0.0}],
+            r"one weight decay, got 0.0 in group 1 \(bias\) beside 0.05 .*set one for all",
+        ),
+        (lambda w, b: [{"params": [w]}], r"\(weight, bias\), got weight;"),
+        (lambda w, b: [], "got none"),
+        (lambda w, b: [{"params": [w, b]}, {"params": [b]}], "got weight, bias, bias"),
+        (
+            lambda w, b: [{"params": [w, b, torch.nn.Parameter(torch.zeros(1))]}],
+            "a parameter that is not the head's",
+        ),
+        (lambda w, b: [{"params": [w, b], "momentum": 0.9}], "group 0 must have params.*momentum"),
+        (lambda w, b: [{"params": [w, b], "lr": -1.0}], "lr must be"),
+        (lambda w, b: [{"params": [w, b], "weight_decay": -1.0}], "weight_decay must be"),
+    ],
+)
+def test_groups_that_are_not_one_run_are_refused(made, words):
+    with pytest.raises(InvalidDescription, match=words):
+        in_groups(links.Logistic(), made)
+
+
+def test_groups_must_stay_alike_during_the_run():
+    _, loader, optimizer = in_groups(links.Logistic(), apart)
+    slower = torch.optim.lr_scheduler.LambdaLR(optimizer, [lambda n: 1.0, lambda n: 0.5**n])
+    batches = iter(loader)
+    optimizer.step(*next(batches))
+    slower.step()
+    with pytest.raises(InvalidDescription, match=r"learning rate, got 0.75 in group 1 \(bias\)"):
+        optimizer.step(*next(batches))
+    assert optimizer.steps_taken == 1
+    _, loader, optimizer = in_groups(links.Logistic(), apart)
+    for group in optimizer.param_groups:
+        group["weight_decay"] = 0.0
+    with pytest.raises(InvalidDescription, match="weight_decay must stay the run's ridge"):
+        optimizer.step(*next(iter(loader)))
+
+
+def test_a_bias_apart_must_be_what_the_last_step_left():
+    head, loader, optimizer = in_groups(links.Logistic(), apart)
+    batches = iter(loader)
+    optimizer.step(*next(batches))
+    head.bias.data.add_(1e-9)
+    with pytest.raises(InvalidDescription, match="what the last step left"):
+        optimizer.step(*next(batches))
+    with pytest.raises(InvalidDescription, match="intercept must be above 0"):
+        LinearHead(5, links.Logistic(), feature_norm=1.0, bias_apart=True)
 
 
 def poisson(public=None, adjacency=Adjacency.ZERO_OUT, seed=None):

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -60,7 +60,8 @@ try:
     import torch
     from torch import distributed
 
-    from wane.extra.torch_head import LinearHead, exact, known
+    from wane.extra.torch_groups import groups_of, shared_numbers
+    from wane.extra.torch_head import LinearHead
     from wane.extra.torch_loaders import CyclicLoader, PoissonLoader
 except ImportError:
     raise MissingExtra("This bridge needs torch; install wane[torch].") from None
@@ -85,6 +86,7 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
         adjacency: Adjacency,
         ridge: float = 0.0,
         domain: Domain | None = None,
+        groups: Iterable[Mapping[str, Any]] | None = None,
         seed_voids_privacy: int | None = None,
     ) -> None:
         """Describe the run; the head's present weights are its start.
@@ -97,12 +99,17 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
             adjacency: which data sets must be indistinguishable.
             ridge: weight of `ridge/2 |weight|^2`.
             domain: set or regulariser whose prox ends each step.
+            groups: the head's parameters in groups, as PyTorch writes them; all of them must share
+                one `lr` and one `weight_decay`, which is `ridge` by another name.
             seed_voids_privacy: makes the run repeatable, and the certificate void.
         """
         check.kind("head", head, (LinearHead,))
         check.kind("loader", loader, (CyclicLoader, PoissonLoader))
         check.kind("noise", noise, NOISES)
-        super().__init__([head.weight], {"lr": check.real("lr", lr, above=0.0)})
+        check.real("ridge", ridge, least=0.0)
+        defaults = {"lr": check.real("lr", lr, above=0.0), "weight_decay": ridge}
+        super().__init__(groups_of(head, groups), defaults)
+        lr, ridge = shared_numbers(head, self.param_groups)
         self._head, self._loader, self._noise = head, loader, noise
         self._adjacency, self._ridge = adjacency, ridge
         self._domain = Unbounded() if domain is None else domain
@@ -110,7 +117,7 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
         self._objective = head.objective(ridge)
         self._phases: list[Phase] = []
         self._ended = False
-        self._x = exact(head.weight)
+        self._x = head.iterate
         self._given_before = loader.given
         self._seeded = seed_voids_privacy is not None
         self._generator = noise_generator(seed_voids_privacy)
@@ -146,7 +153,7 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
         self._check_process()
         self._check_order()
         self._check_head()
-        lr = check.real("lr", float(self.param_groups[0]["lr"]), above=0.0)
+        lr = self._rate()
         self._advance([Phase(1, lr, self._noise)])
         with torch.no_grad(), np.errstate(all="ignore"):
             total = self._total(features, targets)
@@ -160,10 +167,11 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
         refuse_to_be_copied("a NoisySGD")
 
     def add_param_group(self, param_group: Any) -> None:
-        """Refuse a second group: what a head's weights are trained by is one description."""
-        if self.param_groups:
+        """Refuse a group that comes later: all that a run trains is in its description."""
+        if hasattr(self, "_head"):
             raise InvalidDescription(
-                "param_groups must be the head's weight alone, got another; train other parameters "
+                "param_groups must hold the head's parameters alone, got another group; give the "
+                "head's own groups when the optimizer is made, and train other parameters "
                 "beforehand, on public data, or with an optimizer and a certificate of their own."
             )
         super().add_param_group(param_group)
@@ -229,11 +237,9 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
 
     def _show(self) -> None:
         """Give every process the iterate of rank 0, and the head its weights."""
-        made = torch.from_numpy(self._x)
         if self._shared:
-            distributed.broadcast(made, src=0)
-        with torch.no_grad():
-            self._head.weight.copy_(made)
+            distributed.broadcast(torch.from_numpy(self._x), src=0)
+        self._head.show(self._x)
 
     def _check_head(self) -> None:
         """What the head was when the run began it must still be."""
@@ -242,12 +248,21 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
                 f"head must keep its public numbers during a run, {self._public[2:]}, got "
                 f"{self._head.public_numbers[2:]}; begin a new run with a new optimizer."
             )
-        weight = self._head.weight.detach()
-        if not torch.equal(weight.cpu(), torch.from_numpy(self._x).to(known(weight.dtype))):
+        if not self._head.shows(self._x):
             raise InvalidDescription(
                 "head.weight must be what the last step left, got other weights; a step from them "
                 "is none of the description's."
             )
+
+    def _rate(self) -> float:
+        """The step size that all groups share; the weight decay must be the run's."""
+        lr, ridge = shared_numbers(self._head, self.param_groups)
+        if ridge != self._ridge:
+            raise InvalidDescription(
+                f"weight_decay must stay the run's ridge, {self._ridge}, got {ridge}; begin a new "
+                "run with a new optimizer."
+            )
+        return lr
 
     def _advance(self, phases: list[Phase]) -> None:
         """Follow how far the iterate can get, by public numbers, before these steps are taken."""

@@ -25,7 +25,8 @@ class LinearHead(nn.Module):  # type: ignore[misc]
     """A linear layer whose records are scaled to a public norm, with the loss to fit it by.
 
     It starts at zero, in double precision.  `weight` has the shape (features,) for one output, else
-    (features, outputs), with one more row, the last, if there is an intercept.
+    (features, outputs), with one more row, the last, if there is an intercept.  That row is
+    a parameter of its own, `bias`, if so asked: for those who keep weight and bias in two groups.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class LinearHead(nn.Module):  # type: ignore[misc]
         feature_norm: float,
         gradient_bound: float | None = None,
         intercept: float = 0.0,
+        bias_apart: bool = False,
     ) -> None:
         """Describe the head.
 
@@ -46,6 +48,7 @@ class LinearHead(nn.Module):  # type: ignore[misc]
             feature_norm: longer records, intercept included, are scaled down to this length.
             gradient_bound: cap on the length of a record's gradient, below the link's own.
             intercept: value of the constant coordinate, 0 for none.
+            bias_apart: whether the intercept's row is a parameter of its own, `bias`.
         """
         super().__init__()
         self.features = check.whole("features", features, least=1)
@@ -55,13 +58,47 @@ class LinearHead(nn.Module):  # type: ignore[misc]
         self.intercept = check.real("intercept", intercept, least=0.0)
         self.objective(0.0)  # a bound that the link refuses is refused here
         rows = self.features + (self.intercept > 0.0)
+        if bias_apart and not self.intercept:
+            raise InvalidDescription(
+                "intercept must be above 0 for a bias apart, got 0: there is no bias; give one, or "
+                "leave bias_apart out."
+            )
         shape = (rows,) if link.outputs == 1 else (rows, link.outputs)
-        self.weight = nn.Parameter(torch.zeros(shape, dtype=torch.float64))
+        start = torch.zeros(shape, dtype=torch.float64)
+        self.weight = nn.Parameter(start[: self.features].clone() if bias_apart else start)
+        self.bias = nn.Parameter(start[self.features].clone()) if bias_apart else None
 
     @property
     def public_numbers(self) -> tuple[Any, ...]:
         """All that the constants of the loss depend on."""
         return self.features, self.link, self.feature_norm, self.gradient_bound, self.intercept
+
+    @property
+    def iterate(self) -> Array:
+        """All trained numbers in double precision, in which every step is taken."""
+        parts = [exact(self.weight)]
+        if self.bias is not None:
+            parts.append(exact(self.bias)[None])
+        return np.concatenate(parts)
+
+    def show(self, iterate: Array) -> None:
+        """Take these numbers over, in the precision of each parameter."""
+        with torch.no_grad():
+            for parameter, part in self._parts(iterate):
+                parameter.copy_(part)
+
+    def shows(self, iterate: Array) -> bool:
+        """Whether the parameters are these numbers, in the precision of each."""
+        return all(
+            torch.equal(parameter.detach().cpu(), part.to(known(parameter.dtype)))
+            for parameter, part in self._parts(iterate)
+        )
+
+    def _parts(self, iterate: Array) -> list[tuple[nn.Parameter, torch.Tensor]]:
+        whole = torch.from_numpy(iterate)
+        if self.bias is None:
+            return [(self.weight, whole)]
+        return [(self.weight, whole[:-1]), (self.bias, whole[-1])]
 
     def objective(self, ridge: float) -> Objective:
         """The constants of the bounded loss."""
@@ -74,7 +111,8 @@ class LinearHead(nn.Module):  # type: ignore[misc]
         scale = (self.feature_norm / norms.clamp(min=self.feature_norm)).to(rows.dtype)
         margins = rows @ self.weight[: self.features]
         if self.intercept:
-            margins = margins + self.intercept * self.weight[-1]
+            bias = self.weight[-1] if self.bias is None else self.bias
+            margins = margins + self.intercept * bias
         return margins * (scale if self.link.outputs == 1 else scale.unsqueeze(-1))
 
     def gradient_sum(
@@ -96,8 +134,9 @@ class LinearHead(nn.Module):  # type: ignore[misc]
                 f"features must have {self.features} columns, got shape {tuple(features.shape)}."
             )
         cap = None if self.gradient_bound is None else self.gradient_bound * (1.0 - slack)
+        weight = self.iterate if at is None else at
         if not len(features):
-            return np.zeros(tuple(self.weight.shape))
+            return np.zeros(weight.shape)
         flat = _readable(targets)
         sums = LinearSums(
             _readable(features),
@@ -108,7 +147,6 @@ class LinearHead(nn.Module):  # type: ignore[misc]
             intercept=self.intercept,
             capacity=capacity,
         )
-        weight = self.weight.detach().double().cpu().numpy() if at is None else at
         return sums(weight, slice(0, sums.records))
 
 
