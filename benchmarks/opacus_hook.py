@@ -26,8 +26,8 @@ MOST = 1.1
 """The ratio that is promised for a last layer on a frozen convolution, and for wide layers."""
 RECORDS = 4096
 ROUNDS = 15
-STEPS = 64
-"""At least so many steps are timed at once: evidence waits for 32 of them."""
+STEPS = 128
+"""At least so many steps are timed at once: evidence waits for no more of them."""
 
 
 def frozen_convolution() -> tuple[nn.Module, torch.Tensor]:

@@ -33,6 +33,7 @@ from engines import (  # noqa: E402
     tumours,
 )
 from wane.describe import Poisson  # noqa: E402
+from wane.errors import InvalidDescription  # noqa: E402
 from wane.extra.opacus import BoundedFeatures, bounded_head, side_by_side  # noqa: E402
 from wane.extra.opacus.loaders import Order, sampling_of  # noqa: E402
 from wane.guarantees import GaussianDP  # noqa: E402
@@ -547,7 +548,24 @@ def test_outputs_that_were_mixed_behind_autograd_are_noticed():
         return nn.functional.binary_cross_entropy_with_logits(z, y)
 
     made = Training(tumours()).epochs(2, loss=mixed)
+    assert math.isinf(made.accountant.composed_epsilon(DELTA)), "asked before anything else"
+    for claim in (made.accountant.composition, made.accountant.composition_certificate):
+        with pytest.raises(InvalidDescription, match=r"to be composed: .*outputs are not those"):
+            claim()
     assert math.isinf(made.falls_back("outputs are not those")), "no composition either"
+
+
+def test_a_mixture_is_noticed_though_something_else_differed_since():
+    made = Training(tumours()).epochs(1)
+
+    def mixed(z, y):
+        z.data.sub_(z.data.mean())
+        return nn.functional.binary_cross_entropy_with_logits(z, y)
+
+    made.epochs(1, loss=mixed)
+    made.optimizer.param_groups[0]["momentum"] = 0.9
+    made.epochs(1)
+    assert math.isinf(made.falls_back("momentum", "outputs are not those"))
 
 
 def test_a_gradient_taken_at_other_weights_is_noticed():

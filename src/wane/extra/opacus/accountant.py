@@ -201,7 +201,8 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
         return certificate_document(self.certificate(), delta=delta, account=account)
 
     def composition(self) -> Guarantee:
-        """Return what all noisy sums give away together, if every one of them is seen."""
+        """Return what all noisy sums give away together; refused where records are mixed."""
+        self._refuse_mixtures()
         if self._watch is None and not self._counted:
             return self._planned().guarantee(self.adjacency)
         charges = self._charges if self._counted == len(self) else self._in_full()
@@ -209,6 +210,7 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
 
     def composition_certificate(self) -> Certificate:
         """Return the certificate of every iterate, if all steps were watched and alike."""
+        self._refuse_mixtures()
         if self._counted != len(self) or self._loaded or len(self.history) != 1:
             raise InvalidDescription("steps must be watched and alike to be certified as one run.")
         ((noise, _, steps),) = self.history
@@ -254,8 +256,7 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
 
     def composed_epsilon(self, delta: float) -> float:
         """Return epsilon by composition; infinite where records are mixed."""
-        broken = self._watch is not None and self._watch.unproven
-        return math.inf if broken else self.composition().epsilon(delta)
+        return math.inf if self._mixes else self.composition().epsilon(delta)
 
     # the rest
 
@@ -266,6 +267,21 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
                 "engine must have made a model private, got none; call make_private first."
             )
         return self._watch
+
+    @property
+    def _mixes(self) -> bool:
+        """Whether a record may have moved more than its own gradient, evidence of late included."""
+        if self._watch is None:
+            return False
+        self._watch.final()
+        return self._watch.unproven
+
+    def _refuse_mixtures(self) -> None:
+        if self._mixes:
+            raise InvalidDescription(
+                f"training must clip each record's own gradient to be composed: {self._reasons()}; "
+                "nothing is proved of this run."
+            )
 
     @property
     def _is_plan(self) -> bool:

@@ -22,7 +22,7 @@ CLOSE = 4e-6
 """How far sums in single precision may be from one another, relative to what was added."""
 RELATIVE = 1e-5
 """How far derivatives by the outputs may be from one another, relative to themselves."""
-MOST_STEPS, MOST_NUMBERS, MOST_WEIGHTS = 64, 1_000_000, 100_000
+MOST_STEPS, MOST_NUMBERS, MOST_WEIGHTS = 128, 4_000_000, 400_000
 """How much evidence is kept before it is examined."""
 MIXTURES = 3
 """Into so many random mixtures of the outputs gradients are condensed before they are compared."""
@@ -108,6 +108,7 @@ class Witness:
         self.place: int | None = None
         """Which tensor of a batch holds the labels, once one loss is left."""
         self._pending: list[Evidence] = []
+        self._limits: Limits | None = None
         self._numbers = 0
         self._coins = torch.Generator().manual_seed(int.from_bytes(os.urandom(7), "big"))
 
@@ -128,16 +129,18 @@ class Witness:
         if self.place is None:
             return self._narrow(step, limits)
         self._pending.append(step)
+        self._limits = limits
         self._numbers += step.rows * self._layer.features
         full = len(self._pending) >= MOST_STEPS or self._numbers > MOST_NUMBERS
-        return self.settle(limits) if full else None
+        return self.settle() if full else None
 
-    def settle(self, limits: Limits) -> str | None:
+    def settle(self) -> str | None:
         """Examine what is pending; return what is wrong."""
         pending, self._pending, self._numbers = self._pending, [], 0
         if not pending:
             return None
-        assert self._readings is not None
+        limits = self._limits
+        assert self._readings is not None and limits is not None
         loss, block = self._readings[0].loss, Block(pending, limits.clip, self._coins)
         residual = block.residual(self._readings[0], self._share)
         if residual is None or not block.sums_agree(residual, _slack(loss)):
