@@ -73,6 +73,21 @@ ROUNDINGS = 2.5 * 2.0**-53
 """Room for one rounding of each term of a sum, as `wane.run.linear` counts it."""
 
 
+def _refuse_loader(loader: CyclicLoader | PoissonLoader, adjacency: Adjacency) -> None:
+    """Refuse a loader in mid-epoch, and one whose rate would tell the number of records."""
+    cyclic = isinstance(loader, CyclicLoader)
+    if cyclic and (loader.given % len(loader) or not loader.in_order):
+        raise InvalidDescription(
+            f"loader must be at the start of an epoch, got one that handed out {loader.given} "
+            f"batches, {len(loader)} to an epoch; make a new one."
+        )
+    if adjacency is Adjacency.ADD_REMOVE and not cyclic and loader.counts_rows:
+        raise InvalidDescription(
+            "adjacency must not be add-remove where the number of rows sets the sampling "
+            "rate, got it; give PoissonLoader a public number of records."
+        )
+
+
 class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
     """Noisy gradient descent on a linear head: bounded sums, public divisor, noise, prox."""
 
@@ -123,17 +138,7 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
         self._generator = noise_generator(seed_voids_privacy)
         self._process = os.getpid()
         self._reach = float(np.linalg.norm(self._x.ravel()))
-        cyclic = isinstance(loader, CyclicLoader)
-        if cyclic and (loader.given % len(loader) or not loader.in_order):
-            raise InvalidDescription(
-                f"loader must be at the start of an epoch, got one that handed out {loader.given} "
-                f"batches, {len(loader)} to an epoch; make a new one."
-            )
-        if adjacency is Adjacency.ADD_REMOVE and not cyclic and loader.counts_rows:
-            raise InvalidDescription(
-                "adjacency must not be add-remove where the number of rows sets the sampling "
-                "rate, got it; give PoissonLoader a public number of records."
-            )
+        _refuse_loader(loader, adjacency)
         self._described([Phase(1, lr, noise)])  # what no description allows is refused here
         if self._shared:
             self._meet()
