@@ -147,7 +147,10 @@ def test_rows_that_hardly_differ_stand_for_all_later_powers(lost):
 
 def test_rows_that_differ_are_not_settled():
     assert known([[0.9, 0.1], [0.5, 0.5]], relative_error=0.01).settled(10) is None
-    assert known([[1.0, 0.0], [1.0, 0.0]], relative_error=0.01).settled(10) is None
+    assert known([[0.9, 0.1], [1.0, 0.0]], relative_error=0.01).settled(10) is None
+    # a state that no row reaches is reached by no power either
+    unreached = known([[1.0, 0.0], [1.0, 0.0]], relative_error=0.01).settled(10)
+    assert np.array_equal(unreached.matrix, [[1.0, 0.0], [1.0, 0.0]])
     # an error above one leaves no lower bound on any entry
     vague = known([[0.505, 0.495], [0.5, 0.5]], relative_error=0.62)
     assert 1.0 < vague.relative_error < 2.0 and vague.settled(10) is None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
 from wane.describe import check
+from wane.describe.json_text import read_json
 from wane.describe.threat import Adjacency
 from wane.errors import InvalidDescription
 
@@ -64,7 +64,7 @@ class StatedRelease:
         elif self.epsilon is not None:
             whole = {"epsilon": self.epsilon, "delta": self.delta}
         else:
-            whole = json.loads(self.other)
+            whole = read_json(self.other, "other")
         return {"inner": whole, "probability": self.failure} if self.failure else whole
 
     def summary(self) -> str:

@@ -57,12 +57,16 @@ def load_model(path: str | Path) -> Any:
         raise _Damaged(place, f"{type(error).__name__} at {error!s:.60}") from None
 
 
+def _as_read(model: PrivateLinearModel) -> Any:
+    return read_json(json.dumps(parameters_out(model)), "the model's parameters")
+
+
 def require_loadable(model: PrivateLinearModel) -> None:
     """Refuse a model whose file could never be read; to be asked before its noise is drawn."""
-    kept = json.loads(json.dumps(parameters_out(model)))
+    kept = _as_read(model)
     try:
         again = _unfitted(type(model).__name__, kept)
-        same = type(again) is type(model) and json.loads(json.dumps(parameters_out(again))) == kept
+        same = type(again) is type(model) and _as_read(again) == kept
     except (KeyError, TypeError, ValueError):  # InvalidDescription is a ValueError
         same = False
     if not same:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ def predicate_type() -> str:
 def statement_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of the statement; its predicate is a certificate's."""
     raw = (files("wane.signing") / "release-statement.schema.json").read_text(encoding="utf-8")
-    made: dict[str, Any] = json.loads(raw)
+    made: dict[str, Any] = read_json(raw, "the schema")
     return made
 
 
