@@ -13,9 +13,12 @@ from runs import make_run
 from wane.describe import GradientNoise, Objective, Poisson
 from wane.describe.domains import Diameter, Unbounded
 from wane.theorems.contraction.statement import fixed_size_contraction, poisson_contraction
-from wane.theorems.lemmas import modulus_programme as programme
-from wane.theorems.lemmas import modulus_rows as rows
-from wane.theorems.lemmas import rollout, tangent_programme
+from wane.theorems.lemmas import (
+    modulus_programme as programme,
+    modulus_rows as rows,
+    rollout,
+    tangent_programme,
+)
 from wane.theorems.lemmas.loss_moduli import Batch, step_modulus
 from wane.theorems.lemmas.moduli import Least, Shifted
 from wane.theorems.lemmas.sampled_plan import SHARES, SampledPlan

@@ -4,8 +4,7 @@ import math
 from dataclasses import fields, replace
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from laws.strategies import positive, runs
 from runs import possible

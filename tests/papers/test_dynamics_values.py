@@ -6,8 +6,7 @@ from pathlib import Path
 
 import mpmath
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from vectors import TEN_DIGITS, load
 
 from wane import certify

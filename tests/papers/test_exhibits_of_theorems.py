@@ -12,8 +12,7 @@ from wane.audit.finite import finite_hockey_stick
 from wane.mechanisms import coupled_renyi
 from wane_papers.cyclic import printed as cyclic_paper
 from wane_papers.federated import printed as federated_paper
-from wane_papers.mixing import figures as mixing_figures
-from wane_papers.mixing import printed as mixing_paper
+from wane_papers.mixing import figures as mixing_figures, printed as mixing_paper
 from wane_papers.modulus import printed as modulus_paper
 from wane_papers.records import Standing
 from wane_papers.reproduce import EXHIBITS

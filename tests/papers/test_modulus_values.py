@@ -13,12 +13,14 @@ from wane.guarantees import GaussianDP, RenyiDP
 from wane.numerics.normal import gaussian_delta
 from wane.numerics.sampled_gaussian import renyi_add_or_remove, renyi_replace
 from wane.theorems.contraction import recursion as contraction
-from wane.theorems.lemmas import modulus_programme as programme
-from wane.theorems.lemmas import modulus_rows as rows
-from wane.theorems.lemmas import rollout, sampled_steps
+from wane.theorems.lemmas import (
+    modulus_programme as programme,
+    modulus_rows as rows,
+    rollout,
+    sampled_steps,
+)
 from wane.theorems.lemmas.tangent_programme import Stretch, solve
-from wane_papers.modulus import printed
-from wane_papers.modulus import printed_mixing as modulus_mixing
+from wane_papers.modulus import printed, printed_mixing as modulus_mixing
 
 SHEET = "modulus"
 UPPER = 1e-4

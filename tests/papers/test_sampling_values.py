@@ -14,8 +14,7 @@ from wane.sampling.distance.question import girsanov_price
 from wane.sampling.distance.shifted_girsanov import Free, Grouping, ShiftedGirsanov
 from wane.sampling.distance.standard import KineticLetters, Letters
 from wane.theorems.lemmas.programme import Block, Pool
-from wane_papers.sampler import corrected_route as route
-from wane_papers.sampler import printed, rivals
+from wane_papers.sampler import corrected_route as route, printed, rivals
 
 SHEET = load("langevin_sampling")
 DIRECTIONS = {

@@ -9,8 +9,7 @@ from wane.balls.lemmas.levels import representatives
 from wane.describe.noise import Temperature
 from wane.guarantees import NumericalDP, Pair, SampledGaussianStep
 from wane.mixing import mixing
-from wane.theorems.composition import statement as subsampling
-from wane.theorems.composition import verifier as theorems
+from wane.theorems.composition import statement as subsampling, verifier as theorems
 from wane.theorems.lemmas.levels import rounded_down
 
 LIPSCHITZ_AND_RIDGE = {"gradient_bound": 1.0, "strong_convexity": 0.0, "ridge": 0.5}

@@ -14,8 +14,7 @@ from wane.numerics.roots import largest_satisfying
 from wane.sampling.distance import Direction, optimised
 from wane.sampling.distance.standard import KineticLetters, Letters
 from wane_papers.modulus.printed import Standing
-from wane_papers.sampler import corrected_route as route
-from wane_papers.sampler import printed
+from wane_papers.sampler import corrected_route as route, printed
 
 UNIT = law.GaussianTarget((1.0,), (1,))
 

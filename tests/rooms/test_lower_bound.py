@@ -15,8 +15,14 @@ from laws.strategies import runs
 from laws.test_registry import laws
 from runs import CONVEX, make_run
 from wane import certify
-from wane.audit import ScalarMap, chain_pair, exact_scalar_mu, pair_step, programme_value
-from wane.audit import clipped_members as clipped
+from wane.audit import (
+    ScalarMap,
+    chain_pair,
+    clipped_members as clipped,
+    exact_scalar_mu,
+    pair_step,
+    programme_value,
+)
 from wane.audit.bounded_members import bounded_members
 from wane.audit.fixed_order import worst_fixed_order
 from wane.audit.interval_law import AffineStep, IntervalPair
@@ -24,8 +30,7 @@ from wane.audit.leaks import GaussianLeak, GridLeak, MixtureLeak
 from wane.audit.lower_bound import lower_bound
 from wane.audit.members import Curvatures, curvatures
 from wane.audit.random_order import _sum_law
-from wane.audit.travel import Past, worst_mu_squared
-from wane.audit.travel import Path as ChainPath
+from wane.audit.travel import Past, Path as ChainPath, worst_mu_squared
 from wane.describe import (
     Adjacency,
     Cyclic,

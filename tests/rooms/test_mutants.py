@@ -25,8 +25,7 @@ from wane.describe import (
 )
 from wane.describe.domains import MCP, Ball, Unbounded
 from wane.describe.facts import Facts
-from wane.theorems import hypotheses as conditions
-from wane.theorems import modulus_hypotheses as modulus_conditions
+from wane.theorems import hypotheses as conditions, modulus_hypotheses as modulus_conditions
 from wane.theorems.registry import THEOREMS
 from wane.theorems.theorem import Applies, Refuses
 

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from wane.errors import InvalidDescription
-from wane.mechanisms import amplification as made
-from wane.mechanisms import coupling
+from wane.mechanisms import amplification as made, coupling
 
 mp = mpmath.mp.clone()
 mp.dps = 60

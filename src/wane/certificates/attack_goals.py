@@ -37,10 +37,6 @@ class AdvantageGoal(PrivacyGoal):
         """The advantage."""
         return float(self.advantage)
 
-    def met_by(self, certificate: Certificate) -> bool:
-        """Whether no attack has a larger advantage."""
-        return self.level_of(certificate) <= self.advantage
-
     def level_of(self, certificate: Certificate) -> float:
         """The largest advantage, never rounded down."""
         return certificate.delta(0.0)
@@ -71,10 +67,6 @@ class DetectionGoal(PrivacyGoal):
     def level(self) -> float:
         """The true-positive rate."""
         return float(self.true_positive_rate)
-
-    def met_by(self, certificate: Certificate) -> bool:
-        """Whether no attack detects more."""
-        return self.level_of(certificate) <= self.true_positive_rate
 
     def level_of(self, certificate: Certificate) -> float:
         """The largest true-positive rate at this false-positive rate, never rounded down."""
@@ -113,10 +105,6 @@ class GuessGoal(PrivacyGoal):
     def level(self) -> float:
         """The probability of a right guess."""
         return float(self.success)
-
-    def met_by(self, certificate: Certificate) -> bool:
-        """Whether no guess is right more often."""
-        return self.level_of(certificate) <= self.success
 
     def level_of(self, certificate: Certificate) -> float:
         """The probability that the best guess is right, never rounded down."""

@@ -13,12 +13,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from wane.certificates.measures import DEFAULT_DELTA
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.report import html_page, shown
 from wane.report.format import round_up_to
 from wane.report.svg import Chart, Line, drawn
 
-DELTA = 1e-5
 MOST_REASONS = 3
 DELTAS = tuple(10.0**power for power in range(-12, 0))
 _STYLE = (
@@ -42,11 +42,11 @@ class PresentedCertificate:
         words = "".join(f"<p>{escape(line.strip())}</p>" for line in _reasons(self))
         return _shown(_verdict(self), _picture(self), words)
 
-    def to_json(self, delta: float = DELTA) -> str:
+    def to_json(self, delta: float = DEFAULT_DELTA) -> str:
         """Return the whole certificate document at `delta` as JSON."""
         return json.dumps(_document(self, delta), indent=2, allow_nan=False)
 
-    def save(self, path: str | Path, delta: float = DELTA) -> None:
+    def save(self, path: str | Path, delta: float = DEFAULT_DELTA) -> None:
         """Write the certificate at `delta` as a page (.html) or as a document (.json)."""
         place = Path(path)
         kind = place.suffix.lower()
@@ -85,11 +85,11 @@ class PresentedCalibration:
         name = self.over.value.replace("_", " ").replace("-", " ")
         return f"{name} = {self.value:.6g} meets the target"
 
-    def to_json(self, delta: float = DELTA) -> str:
+    def to_json(self, delta: float = DEFAULT_DELTA) -> str:
         """Return the certificate document of the calibrated run at `delta` as JSON."""
         return str(self.certificate.to_json(delta))
 
-    def save(self, path: str | Path, delta: float = DELTA) -> None:
+    def save(self, path: str | Path, delta: float = DEFAULT_DELTA) -> None:
         """Write the certificate of the calibrated run, as `Certificate.save` does."""
         self.certificate.save(path, delta)
 
@@ -151,13 +151,13 @@ def _verdict(certificate: Any) -> str:
     if certificate.void_because:
         return "void, no privacy is claimed"
     try:
-        best = certificate.best(DELTA)
-        epsilon = shown(certificate.epsilon(DELTA))
+        best = certificate.best(DEFAULT_DELTA)
+        epsilon = shown(certificate.epsilon(DEFAULT_DELTA))
     except NoTheoremApplies:
         return "no theorem applies, so nothing is claimed"
     several = len(certificate.parts)
     why = f"by {best.theorem.name}" if several == 1 else f"of {several} releases together"
-    return f"epsilon = {epsilon} at delta = {round_up_to(DELTA)}, {why}"
+    return f"epsilon = {epsilon} at delta = {round_up_to(DEFAULT_DELTA)}, {why}"
 
 
 def _reasons(certificate: Any) -> list[str]:
@@ -168,7 +168,7 @@ def _reasons(certificate: Any) -> list[str]:
         return [f"  {reason}" for reason in certificate.void_because[:MOST_REASONS]] + more
     applies, asked = len(certificate.applicable), len(certificate.verdicts)
     return [
-        f"  {certificate.explain(DELTA).partition(chr(10))[0]}",
+        f"  {certificate.explain(DEFAULT_DELTA).partition(chr(10))[0]}",
         f"  {applies} of {asked} theorems apply; explain() gives every answer and its reasons",
         '  save("certificate.html") writes the page, to_json() the document, plot() draws it',
     ]

@@ -15,9 +15,9 @@ from wane.report.format import round_up_to
 class PrivacyGoal(ABC):
     """A promise that a certificate keeps or does not keep."""
 
-    @abstractmethod
     def met_by(self, certificate: Certificate) -> bool:
         """Whether the certificate keeps the promise."""
+        return self.level_of(certificate) <= self.level
 
     @abstractmethod
     def level_of(self, certificate: Certificate) -> float:
@@ -50,10 +50,6 @@ class ApproximateGoal(PrivacyGoal):
         """Epsilon."""
         return float(self.epsilon)
 
-    def met_by(self, certificate: Certificate) -> bool:
-        """Whether epsilon at delta is small enough."""
-        return self.level_of(certificate) <= self.epsilon
-
     def level_of(self, certificate: Certificate) -> float:
         """Epsilon at delta."""
         return certificate.epsilon(self.delta)
@@ -84,10 +80,6 @@ class RenyiGoal(PrivacyGoal):
         """The divergence."""
         return float(self.divergence)
 
-    def met_by(self, certificate: Certificate) -> bool:
-        """Whether the divergence of this order is small enough."""
-        return self.level_of(certificate) <= self.divergence
-
     def level_of(self, certificate: Certificate) -> float:
         """The divergence of this order."""
         return certificate.renyi(self.order)
@@ -113,10 +105,6 @@ class ConcentratedGoal(PrivacyGoal):
     def level(self) -> float:
         """The parameter rho."""
         return float(self.rho)
-
-    def met_by(self, certificate: Certificate) -> bool:
-        """Whether rho is small enough."""
-        return self.level_of(certificate) <= self.rho
 
     def level_of(self, certificate: Certificate) -> float:
         """The least rho, infinite where no theorem gives one."""
@@ -144,10 +132,6 @@ class GaussianGoal(PrivacyGoal):
     def level(self) -> float:
         """The parameter mu."""
         return float(self.mu)
-
-    def met_by(self, certificate: Certificate) -> bool:
-        """Whether mu is small enough."""
-        return self.level_of(certificate) <= self.mu
 
     def level_of(self, certificate: Certificate) -> float:
         """The least mu, infinite where no theorem gives one."""

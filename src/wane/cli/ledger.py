@@ -71,10 +71,10 @@ def _check(options: Namespace) -> Result:
 
 
 def _show(options: Namespace) -> Result:
-    from wane.ledger.names import printable
+    from wane.report.text import visible
 
     fields = _accounts(options, with_entries=False)
-    lines = [_line(printable(name), account) for name, account in fields["datasets"].items()]
+    lines = [_line(visible(name), account) for name, account in fields["datasets"].items()]
     return fields, "\n".join(lines) or "nothing was spent"
 
 

@@ -64,8 +64,7 @@ def _fixed_size(atom: SampledGaussianStep, interval: float) -> Any:
     delta(e) = q H(ln(1 + (e^e - 1)/q)) for e >= 0, H that of Gaussians mu apart, and
     delta(-e) = 1 - e^-e + e^-e delta(e).
     """
-    from dp_accounting.pld import pld_pmf
-    from dp_accounting.pld import privacy_loss_distribution as pld
+    from dp_accounting.pld import pld_pmf, privacy_loss_distribution as pld
 
     largest = atom.mu * (_REACH + 0.5 * atom.mu) + math.log(atom.rate)
     half = max(math.ceil(max(largest, 0.0) / interval), 1)

@@ -1,10 +1,6 @@
 from wane.learn.classifiers import (
     Multiclass as Multiclass,
-)
-from wane.learn.classifiers import (
     PrivateLinearSVC as PrivateLinearSVC,
-)
-from wane.learn.classifiers import (
     PrivateLogisticRegression as PrivateLogisticRegression,
 )
 from wane.learn.conformance import (
@@ -12,11 +8,7 @@ from wane.learn.conformance import (
 )
 from wane.learn.curvature import (
     CurvatureBound as CurvatureBound,
-)
-from wane.learn.curvature import (
     PrivateCurvature as PrivateCurvature,
-)
-from wane.learn.curvature import (
     private_curvature as private_curvature,
 )
 from wane.learn.loading import (
@@ -33,41 +25,21 @@ from wane.learn.public_scaler import (
 )
 from wane.learn.refusals import (
     FROM_DATA as FROM_DATA,
-)
-from wane.learn.refusals import (
     DataDependentWarning as DataDependentWarning,
-)
-from wane.learn.refusals import (
     TooFewRecords as TooFewRecords,
 )
 from wane.learn.regressors import (
     PrivateElasticNet as PrivateElasticNet,
-)
-from wane.learn.regressors import (
     PrivateHuberRegressor as PrivateHuberRegressor,
-)
-from wane.learn.regressors import (
     PrivateLasso as PrivateLasso,
-)
-from wane.learn.regressors import (
     PrivateLinearRegression as PrivateLinearRegression,
-)
-from wane.learn.regressors import (
     PrivateMultiOutputRegression as PrivateMultiOutputRegression,
-)
-from wane.learn.regressors import (
     PrivatePoissonRegressor as PrivatePoissonRegressor,
-)
-from wane.learn.regressors import (
     PrivateQuantileRegressor as PrivateQuantileRegressor,
-)
-from wane.learn.regressors import (
     PrivateRidge as PrivateRidge,
 )
 from wane.learn.scaling import (
     FeatureScaler as FeatureScaler,
-)
-from wane.learn.scaling import (
     TargetScaler as TargetScaler,
 )
 from wane.learn.streamed import (
@@ -75,8 +47,6 @@ from wane.learn.streamed import (
 )
 from wane.learn.tuning import (
     PublicData as PublicData,
-)
-from wane.learn.tuning import (
     tuned as tuned,
 )
 

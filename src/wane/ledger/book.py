@@ -29,9 +29,10 @@ from wane.describe import Adjacency, check
 from wane.errors import InvalidDescription, WaneError
 from wane.guarantees import Guarantee
 from wane.ledger import stored
-from wane.ledger.names import near_words, normal_name, printable, same_name
+from wane.ledger.names import near_words, normal_name, same_name
 from wane.ledger.storage import Row, Rows
 from wane.report.format import round_up_to
+from wane.report.text import visible
 
 TRIES = 4
 """So often a row is tried while others write; then the file is kept locked for the computation."""
@@ -104,12 +105,12 @@ class Ledger:
             return Account(self, name)
         if new:
             raise InvalidDescription(
-                f"dataset {printable(name)!r} must not be in the ledger yet to be a new one; leave "
+                f"dataset {visible(name)!r} must not be in the ledger yet to be a new one; leave "
                 "out --new."
             )
         if match is None:
             raise InvalidDescription(
-                f"dataset must be one that the ledger knows, got {printable(name)!r}"
+                f"dataset must be one that the ledger knows, got {visible(name)!r}"
                 f"{near_words(name, known)}; say --new, or `wane ledger add`, to begin an account."
             )
         return Account(self, match)
@@ -356,7 +357,7 @@ def _same_unit(before: dict[str, Any], now: dict[str, Any], dataset: str) -> Non
     for name, was, is_now in pairs:
         if was != is_now:
             raise InvalidDescription(
-                f"{name} must be {was}, which earlier releases on {printable(dataset)!r} have, got "
+                f"{name} must be {was}, which earlier releases on {visible(dataset)!r} have, got "
                 f"{is_now}; guarantees of two kinds do not add up. Certify the release under it."
             )
 
@@ -373,7 +374,7 @@ def _refuse_beyond(parts: tuple[Certificate, ...], budget: Budget, dataset: str)
     epsilon = joint.epsilon(budget.delta)
     if not epsilon <= budget.epsilon:
         raise BudgetExceeded(
-            f"dataset {printable(dataset)!r} has a budget of epsilon {budget.epsilon:g} at delta "
+            f"dataset {visible(dataset)!r} has a budget of epsilon {budget.epsilon:g} at delta "
             f"{budget.delta:g}; with this it would be {round_up_to(epsilon)}. Nothing was spent."
         )
 

@@ -7,10 +7,9 @@ import unicodedata
 from collections.abc import Iterable
 
 from wane.errors import InvalidDescription
+from wane.report.text import UNSEEN, visible
 
 MOST_CHARACTERS = 200
-UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
-"""Classes of characters that are not seen, or turn others around: controls, marks of direction."""
 
 
 def normal_name(given: object, what: str = "dataset") -> str:
@@ -39,16 +38,10 @@ def same_name(given: str) -> str:
     return " ".join(word for word in spaced.split(" ") if word)
 
 
-def printable(name: str) -> str:
-    """Return a name as it may be printed, whatever an old or edited file holds."""
-    shown = (c if unicodedata.category(c) not in UNSEEN else ascii(c)[1:-1] for c in name)
-    return "".join(shown)
-
-
 def near_words(name: str, known: Iterable[str]) -> str:
     """Return names that may have been meant, to end a refusal with."""
     folded = {one.casefold(): one for one in known}
     close = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
     if not close:
         return ""
-    return "; did you mean " + " or ".join(repr(printable(folded[one])) for one in close) + "?"
+    return "; did you mean " + " or ".join(repr(visible(folded[one])) for one in close) + "?"

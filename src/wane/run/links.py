@@ -3,6 +3,7 @@
 from wane.losses import (
     Huber,
     Logistic,
+    Loss as Link,
     MultiSquared,
     OneVsRest,
     PoissonCounts,
@@ -13,7 +14,6 @@ from wane.losses import (
     SoftmaxEnvelope,
     Squared,
 )
-from wane.losses import Loss as Link
 
 __all__ = [
     "Huber",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING as REQUIRED
-from dataclasses import fields
+from dataclasses import MISSING as REQUIRED, fields
 from enum import Enum
 from typing import Any, TypeVar
 

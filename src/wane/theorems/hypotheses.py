@@ -10,8 +10,7 @@ from wane.describe.batches import Cyclic, FullBatch, Poisson, ShuffledOnce, With
 from wane.describe.descent import NoisyDescent
 from wane.describe.facts import FactKind, fingerprint
 from wane.describe.threat import Adjacency, EveryIterate, LastIterate
-from wane.theorems.lemmas import lipschitz as facts
-from wane.theorems.lemmas import positions as records
+from wane.theorems.lemmas import lipschitz as facts, positions as records
 from wane.theorems.lemmas.loss_moduli import is_convex
 from wane.theorems.theorem import (
     Answer,

@@ -8,8 +8,7 @@ import numpy as np
 
 from wane.describe.batches import FullBatch, WithoutReplacement
 from wane.describe.descent import NoisyDescent
-from wane.theorems.lemmas import lipschitz as facts
-from wane.theorems.lemmas import positions as records
+from wane.theorems.lemmas import lipschitz as facts, positions as records
 from wane.theorems.lemmas.loss_moduli import Batch, lipschitz_row, modulus_in
 from wane.theorems.theorem import Answer, Basis, fails, holds, hypothesis, undeclared
 

@@ -14,9 +14,7 @@ from wane.theorems.theorem import Theorem
 def stated() -> Iterator[Theorem[Guarantee]]:
     """Yield the theorems folder by folder, in the order of their statements."""
     home = Path(wane.theorems.__path__[0])
-    found = sorted(path.parent.name for path in home.glob("*/statement.py"))
-    named = [name for name in wane.theorems.FOLDERS if name in found]
-    for folder in [*named, *(name for name in found if name not in named)]:
+    for folder in wane.theorems.in_order(p.parent.name for p in home.glob("*/statement.py")):
         module = import_module(f"wane.theorems.{folder}.statement")
         yield from (value for value in vars(module).values() if isinstance(value, Theorem))
 

@@ -14,18 +14,8 @@ from wane.balls.verifier import Verifier
 def verifiers() -> dict[str, Verifier]:
     """Return every verifier by the name that certificates use."""
     home = Path(wane.theorems.__path__[0])
-    folders = sorted(path.parent.name for path in home.glob("*/verifier.py"))
     found: dict[str, Verifier] = {}
-    for folder in sorted(folders, key=_place):
-        module = import_module(f"wane.theorems.{folder}.verifier")
-        found |= {value.name: value for value in vars(module).values() if _is_one(value)}
+    for folder in wane.theorems.in_order(p.parent.name for p in home.glob("*/verifier.py")):
+        stated = vars(import_module(f"wane.theorems.{folder}.verifier")).values()
+        found |= {value.name: value for value in stated if isinstance(value, Verifier)}
     return found
-
-
-def _place(folder: str) -> int:
-    known = wane.theorems.FOLDERS
-    return known.index(folder) if folder in known else len(known)
-
-
-def _is_one(value: object) -> bool:
-    return isinstance(value, Verifier)

@@ -10,8 +10,7 @@ import numpy as np
 from wane.certificates import certify
 from wane.describe import GradientNoise, NoisyDescent, Objective, WithoutReplacement
 from wane.describe.domains import Diameter
-from wane.theorems.lemmas import modulus_programme as programme
-from wane.theorems.lemmas import modulus_rows as moduli
+from wane.theorems.lemmas import modulus_programme as programme, modulus_rows as moduli
 from wane_papers.exhibits import Chart, Exhibit, Row
 from wane_papers.modulus import printed as modulus_paper
 

@@ -13,8 +13,7 @@ from wane.audit import langevin_law as law
 from wane.sampling.distance import Direction, optimised
 from wane.sampling.distance.standard import KineticLetters, Letters
 from wane_papers.exhibits import Row, counterexample
-from wane_papers.sampler import corrected_route as route
-from wane_papers.sampler import printed
+from wane_papers.sampler import corrected_route as route, printed
 
 KEY = printed.KEY
 UNIT = law.GaussianTarget((1.0,), (1,))

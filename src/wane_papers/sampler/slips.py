@@ -16,8 +16,7 @@ from wane.numerics.roots import largest_satisfying
 from wane.sampling.distance import Direction, optimised
 from wane.sampling.distance.standard import Letters
 from wane_papers.exhibits import Chart, Exhibit, Row
-from wane_papers.sampler import corrected_route as route
-from wane_papers.sampler import printed
+from wane_papers.sampler import corrected_route as route, printed
 
 UNIT = law.GaussianTarget((1.0,), (1,))
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import partial, wraps
 
 from wane.sampling.chain import Overdamped, Underdamped
-from wane.sampling.distance import girsanov, optimised
-from wane.sampling.distance import hypotheses as given
+from wane.sampling.distance import girsanov, hypotheses as given, optimised
 from wane.sampling.distance.optimised import Found
 from wane.sampling.distance.question import Diffusion, Direction, Dynamics, Question, Reference
 from wane.sampling.distance.standard import kinetic_letters_of, letters_of

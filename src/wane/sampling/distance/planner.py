@@ -23,8 +23,7 @@ from wane.sampling.chain import (
     Underdamped,
     largest_overdamped_step,
 )
-from wane.sampling.distance import hypotheses as given
-from wane.sampling.distance import optimised
+from wane.sampling.distance import hypotheses as given, optimised
 from wane.sampling.distance.certificate import DistanceCertificate
 from wane.sampling.distance.certify import certify_distance
 from wane.sampling.distance.hypotheses import largest_contracting_step

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from wane.describe.descent import NoisyDescent
-from wane.theorems import hypotheses as given
-from wane.theorems import modulus_hypotheses as also
+from wane.theorems import hypotheses as given, modulus_hypotheses as also
 from wane.theorems.contraction.recursion import delta_after, recursions_of
 from wane.theorems.lemmas.family import Profile
 from wane.theorems.lemmas.sampled_plan import SampledPlan

@@ -16,8 +16,7 @@ import numpy as np
 from wane.describe import derived
 from wane.describe.descent import NoisyDescent
 from wane.describe.objective import Objective
-from wane.theorems.lemmas import lipschitz as facts
-from wane.theorems.lemmas import modulus_rows as rows
+from wane.theorems.lemmas import lipschitz as facts, modulus_rows as rows
 from wane.theorems.lemmas.moduli import IDENTITY, AffineSquare, Least, Modulus, Scaled, Triangle
 
 

@@ -18,8 +18,14 @@ from numpy.typing import NDArray
 from wane.describe.batches import Poisson
 from wane.describe.descent import NoisyDescent
 from wane.describe.threat import Adjacency
-from wane.guarantees import GaussianStep, Guarantee, NumericalDP, Pair, SampledGaussianStep
-from wane.guarantees import WithFailure as _WithFailure
+from wane.guarantees import (
+    GaussianStep,
+    Guarantee,
+    NumericalDP,
+    Pair,
+    SampledGaussianStep,
+    WithFailure as _WithFailure,
+)
 from wane.theorems.lemmas.levels import rounded_down
 from wane.theorems.lemmas.loss_moduli import Batch, cool_down_modulus, lipschitz_row, modulus_in
 from wane.theorems.lemmas.moduli import Modulus

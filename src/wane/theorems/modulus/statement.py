@@ -9,8 +9,7 @@ import numpy as np
 from wane.describe.batches import FullBatch
 from wane.describe.descent import NoisyDescent
 from wane.guarantees import GaussianDP
-from wane.theorems import hypotheses as given
-from wane.theorems import modulus_hypotheses as also
+from wane.theorems import hypotheses as given, modulus_hypotheses as also
 from wane.theorems.lemmas import positions as records
 from wane.theorems.lemmas.loss_moduli import Batch, cool_down_modulus, modulus_in
 from wane.theorems.lemmas.moduli import AffineSquare, Modulus

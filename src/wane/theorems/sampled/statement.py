@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from wane.describe.descent import NoisyDescent
-from wane.theorems import hypotheses as given
-from wane.theorems import modulus_hypotheses as also
+from wane.theorems import hypotheses as given, modulus_hypotheses as also
 from wane.theorems.lemmas.family import Tuned
 from wane.theorems.lemmas.sampled_plan import SampledPlan
 from wane.theorems.theorem import Citation, theorem
