@@ -9,9 +9,8 @@ from functools import partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from wane.arrays import Array
 
 POINTS = 40_000
 """Points of the first grid of a search, in all dimensions together."""

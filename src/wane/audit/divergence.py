@@ -9,12 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr, logsumexp
 
+from wane.arrays import Array
 from wane.errors import InvalidDescription
-
-Array = NDArray[np.float64]
 
 SMALL = 0.05
 """Below this value of log E exp the first-order terms are removed before summing."""

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from wane.arrays import Array
 from wane.audit.divergence import hockey_stick_of_masses, renyi_of_masses
 from wane.errors import InvalidDescription
-
-Array = NDArray[np.float64]
 
 STOCHASTIC = 1e-9
 FEASIBLE = 1e-12

@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.audit.bracket import Bracketed, ImpreciseError, OutOfReachError, bracket
 from wane.audit.law import PairLaw, Sources
 from wane.audit.mesh import DEFAULT, Mesh, Mixture, PairStep, Resolution, Span, Workshop
 from wane.errors import InvalidDescription
-
-Array = NDArray[np.float64]
 
 MASS_TOLERANCE = 1e-10
 RATIO_ROUNDOFF = 2e-14

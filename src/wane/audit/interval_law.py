@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from wane.arrays import Array
 from wane.audit.bracket import Bracketed, bracket
 from wane.audit.quadrature import gauss_panels
-
-Array = NDArray[np.float64]
 
 NODES = 12
 CELLS_PER_STD = 12

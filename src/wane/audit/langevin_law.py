@@ -13,12 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import expm
 
+from wane.arrays import Array
 from wane.errors import InvalidDescription
-
-Array = NDArray[np.float64]
 
 _SERIES_BELOW = 1e-2
 _SERIES_TERMS = 14

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, logsumexp
 
+from wane.arrays import Array
 from wane.audit.bracket import ImpreciseError, OutOfReachError
 from wane.audit.divergence import check_order, hockey_stick_of_masses, renyi_of_masses
 from wane.audit.mesh import Mesh, Span
 from wane.audit.quadrature import gauss_panels
 
-Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 CHUNK = 4_000_000

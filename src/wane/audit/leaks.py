@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from wane.arrays import Array
 from wane.audit.grid import ExactPair
 from wane.audit.interval_law import IntervalPair
 from wane.numerics.normal import gaussian_delta, gaussian_epsilon
-
-Array = NDArray[np.float64]
 
 SHAVE = 1.0 - 1e-9
 """Lower bounds are rounded down by more than their arithmetic can have lost."""

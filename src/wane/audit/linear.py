@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from wane.arrays import Array
 from wane.audit.bracket import ImpreciseError
 from wane.errors import InvalidDescription
 
-Array = NDArray[np.float64]
 Exponents = NDArray[np.int64]
 
 SINGULAR = 1e-9

@@ -11,11 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.errors import InvalidDescription
 
-Array = NDArray[np.float64]
 Vectorised = Callable[[Array], Array]
 
 BISECTIONS = 200

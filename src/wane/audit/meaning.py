@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wane.audit.concrete import Array, Family
+from wane.arrays import Array
+from wane.audit.concrete import Family
 from wane.audit.suprema import (
     Enclosure,
     clip,

@@ -18,10 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe import LossForm, NoisyDescent, Objective
 from wane.describe.domains import Domain
-
-Array = NDArray[np.float64]
 
 LARGEST_FACTOR = 1e8
 """Stands for any factor where no smoothness is declared; members may be steeper still."""

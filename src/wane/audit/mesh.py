@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from wane.arrays import Array
 from wane.audit.maps import WHOLE_LINE, MonotoneMap, ScalarMap
 from wane.audit.quadrature import Panels, cut, gauss_panels, last_coefficients, refine
 from wane.errors import InvalidDescription
 
-Array = NDArray[np.float64]
 Span = tuple[float, float]
 
 SMOOTH = 1e-9

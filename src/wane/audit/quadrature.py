@@ -13,9 +13,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.errors import InvalidDescription
-
-Array = NDArray[np.float64]
 
 MAX_PANELS = 20_000
 

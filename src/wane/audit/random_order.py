@@ -10,14 +10,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from wane.arrays import Array
 from wane.audit.leaks import Leak, MixtureLeak
 from wane.audit.members import Curvatures, Steps, may_travel, signs_are_free, steps_of
 from wane.describe import Adjacency, NoisyDescent, Poisson
-
-Array = NDArray[np.float64]
 
 MOST_STEPS = 200_000
 LATTICE, COMPONENTS = 8192, 512

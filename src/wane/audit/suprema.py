@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wane.audit.concrete import Array, Enclosed, Family, Loss, Valued
+from wane.arrays import Array
+from wane.audit.concrete import Enclosed, Family, Loss, Valued
 
 CELLS = 1024
 """Cells of a cover; covers by pairs of cells are made of fewer."""

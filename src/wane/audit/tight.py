@@ -16,12 +16,10 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.audit.linear import LinearStep, linear_step
 from wane.errors import InvalidDescription
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.audit.grid import ExactPair, Run
 from wane.audit.maps import WHOLE_LINE, MonotoneMap, ScalarMap
 from wane.audit.mesh import DEFAULT, Branch, Mixture, PairStep, Resolution
 from wane.errors import InvalidDescription
 
-Array = NDArray[np.float64]
 Gradients = tuple[ScalarMap, ...]
 Kind = tuple[ScalarMap, ScalarMap]
 Batch = tuple[tuple[Kind, int], ...]

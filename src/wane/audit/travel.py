@@ -16,9 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from wane.arrays import Array
+
 Pieces = tuple[Array, Array, Array]
 
 NEAR, FAR = 1e-12, 1e12

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.theorems.joint_programme.statement import last_iterate
@@ -18,7 +18,7 @@ MOST_POSITIONS = 1_000_000
 MOST_STEPS_LISTED = 10_000_000
 
 
-def mu_by_position(run: NoisyDescent) -> NDArray[np.float64]:
+def mu_by_position(run: NoisyDescent) -> Array:
     """Return mu of the records of each batch, in the order in which the batches are used.
 
     A batch that is never used has mu = 0.  The largest entry is the guarantee for everyone.

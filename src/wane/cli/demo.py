@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wane import learn, report
+from wane.arrays import Array, Mask
 from wane.certificates import certify
 from wane.cli.commands import proper
 from wane.cli.folder import new_folder
@@ -35,8 +35,6 @@ TUNING = (
     "Not accounted for: the settings of this demonstration were picked by hand, with an eye on its "
     "records, which are public."
 )
-
-Array = NDArray[np.float64]
 
 
 def register(verb: Verb) -> None:
@@ -75,7 +73,7 @@ class _Records:
     bounds: tuple[Array, Array]
 
     @property
-    def kept_apart(self) -> NDArray[np.bool_]:
+    def kept_apart(self) -> Mask:
         """Every fourth row is for the test."""
         return np.asarray(np.arange(len(self.rows)) % 4 == 0)
 

@@ -6,9 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
+from wane.arrays import Array
 from wane.describe import check, derived
 from wane.describe.arrays import read_only
 from wane.describe.batches import BATCHES, Batches, FullBatch
@@ -170,7 +168,7 @@ class NoisyDescent:
         return derived.shared(made, self.batch_size)
 
     @cached_property
-    def gradient_noise_stds(self) -> NDArray[np.float64]:
+    def gradient_noise_stds(self) -> Array:
         """The canonical noise of each phase: its deviation on the averaged gradient; read-only."""
         made = self.plan.gradient_std(
             gradient_bound=self.objective.gradient_bound, size=self.batch_size

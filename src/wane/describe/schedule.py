@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from wane.arrays import Array, Mask
 from wane.describe import check
 from wane.describe.arrays import read_only
 from wane.describe.noise import NOISES, GradientNoise, Noise
@@ -50,9 +51,9 @@ class Schedule:
     __slots__ = ("_kinds", "_values", "cool_down", "repeat", "step_size")
 
     repeat: NDArray[np.int64]
-    step_size: NDArray[np.float64]
-    cool_down: NDArray[np.bool_]
-    _values: NDArray[np.float64]
+    step_size: Array
+    cool_down: Mask
+    _values: Array
     _kinds: NDArray[np.int8]
 
     def __init__(self, phases: Iterable[Phase]) -> None:
@@ -153,7 +154,7 @@ class Schedule:
         """Number of steps."""
         return int(self.repeat.sum())
 
-    def gradient_std(self, *, gradient_bound: float | None, size: int) -> NDArray[np.float64]:
+    def gradient_std(self, *, gradient_bound: float | None, size: int) -> Array:
         """Return the canonical noise of each phase: its deviation on the averaged gradient."""
         result = np.empty(len(self))
         with np.errstate(all="ignore"):

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.errors import InvalidDescription, MissingExtra
 from wane.learn.base import PrivateLinearModel
 from wane.learn.bounding import Bounding
@@ -52,7 +52,6 @@ try:
 except ImportError:
     raise MissingExtra("This module needs Dask; install wane[dask].") from None
 
-Array = NDArray[np.float64]
 Model = TypeVar("Model", bound=PrivateLinearModel)
 Pair = tuple[Any, Any]
 """Rows and targets of one part."""

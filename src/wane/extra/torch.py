@@ -38,8 +38,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.certificates import Certificate, certify
 from wane.describe import Adjacency, NoisyDescent, Phase, Schedule, check
 from wane.describe.domains import Domain, Unbounded
@@ -66,7 +66,6 @@ try:
 except ImportError:
     raise MissingExtra("This bridge needs torch; install wane[torch].") from None
 
-Array = NDArray[np.float64]
 
 SEEDED = "The noise came from a seed: whoever knows it can subtract the noise."
 ROUNDINGS = 2.5 * 2.0**-53

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe import Objective, check
 from wane.errors import InvalidDescription, MissingExtra
 from wane.losses import Loss
@@ -17,8 +18,6 @@ try:
     from torch import nn
 except ImportError:
     raise MissingExtra("This bridge needs torch; install wane[torch].") from None
-
-Array = NDArray[np.float64]
 
 
 class LinearHead(nn.Module):  # type: ignore[misc]

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import ClassVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.errors import InvalidDescription
 from wane.guarantees import arguments
 from wane.guarantees.atoms import GaussianMixtureStep, Recipe
@@ -105,7 +105,7 @@ class GaussianMixture(Guarantee):
         return GaussianMixtureStep(self.mus, self.weights)
 
     @cached_property
-    def _arrays(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _arrays(self) -> tuple[Array, Array]:
         return np.asarray(self.mus), np.asarray(self.weights)
 
 

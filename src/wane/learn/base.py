@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from wane.arrays import Array
 from wane.certificates import Certificate, certify, together
 from wane.describe import (
     Adjacency,
@@ -52,7 +53,6 @@ from wane.run.linear import LinearSums
 from wane.run.parts import PartedSums
 from wane.tables import ClassTarget, Target
 
-Array = NDArray[np.float64]
 CHOICES = ("step_size", "steps", "batches", "clip", "ridge", "cool_down")
 KINDS = (np.float64, np.float32)
 Sums = LinearSums | PartedSums

@@ -14,8 +14,9 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from wane.arrays import Array
 from wane.errors import InvalidDescription
-from wane.learn.base import Array, PrivateLinearModel, Task
+from wane.learn.base import PrivateLinearModel, Task
 from wane.learn.declared import Voids
 from wane.learn.refusals import FromData, read_from_data
 from wane.losses import (

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from wane.arrays import Array
 from wane.describe import (
     Adjacency,
     Fact,
@@ -224,7 +225,7 @@ def _largest_eigenvalue(
     return max(float(np.linalg.eigvalsh(total / len(features))[-1]), 0.0)
 
 
-def _most(link: Loss, norms: NDArray[np.float64], bound: float | None) -> NDArray[np.float64]:
+def _most(link: Loss, norms: Array, bound: float | None) -> Array:
     """Curvature of one record's loss for rows up to these norms, which must increase."""
     found = []
     for norm in norms.tolist():

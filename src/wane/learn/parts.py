@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.errors import InvalidDescription
 from wane.learn.base import KINDS, PrivateLinearModel, Task
 from wane.learn.bounding import Bounding
@@ -30,7 +31,6 @@ from wane.run.batching import Rows
 from wane.run.linear import LinearSums
 from wane.run.parts import Evaluate, PartedSums, reserve
 
-Array = NDArray[np.float64]
 STAYS = (
     "account",
     "checkpoint",

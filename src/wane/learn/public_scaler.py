@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_array, validate_data
 
+from wane.arrays import Array
 from wane.errors import InvalidDescription
 from wane.learn.scaling import FeatureScaler
 
@@ -42,7 +42,7 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
         self._scaler(rows.shape[1])
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> Array:
         """Return the rows, scaled one by one."""
         if hasattr(self, "n_features_in_"):
             rows = validate_data(self, X, dtype=np.float64, reset=False)

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.describe.domains import Domain, ElasticNet, Lasso, Product, Ridge, Unbounded
 from wane.errors import InvalidDescription
-from wane.learn.base import Array, PrivateLinearModel, Task
+from wane.learn.base import PrivateLinearModel, Task
 from wane.learn.coordinates import Coordinates
 from wane.learn.declared import Voids, range_of
 from wane.learn.refusals import FromData, read_from_data

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.errors import InvalidDescription
 from wane.learn.base import PrivateLinearModel
 from wane.learn.bounding import Bounding
@@ -33,7 +33,6 @@ from wane.run.linear import LinearSums
 from wane.run.parts import Wanted
 from wane.tables import Schema, Table, parquet_parts, read_part_blocks
 
-Array = NDArray[np.float64]
 Model = TypeVar("Model", bound=PrivateLinearModel)
 
 

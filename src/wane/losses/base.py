@@ -25,15 +25,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array, Mask
 from wane.describe import check
 from wane.describe.objective import LossForm, Objective
 from wane.errors import InvalidDescription
 from wane.losses.priors import Prior
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 UNIT = 2.0**-53
 ROUNDINGS = 16.0

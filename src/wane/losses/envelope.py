@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import wrightomega
 
+from wane.arrays import Mask
 from wane.losses import softmax_residuals as softmax
 from wane.losses.softmax_residuals import Index
 
@@ -125,7 +126,7 @@ def _repair(others: Array, gap: Array, caps: Array, level: Array) -> State:
     return result
 
 
-def _certified(others: Array, gap: Array, caps: Array, state: State) -> NDArray[np.bool_]:
+def _certified(others: Array, gap: Array, caps: Array, state: State) -> Mask:
     return np.asarray(_distance(others, gap, caps, state) <= TOLERANCE * (1.0 + np.abs(gap)))
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.describe.objective import Objective
-from wane.losses.base import ROUNDINGS, UNIT, Array, ScalarLoss, linear_objective
+from wane.losses.base import ROUNDINGS, UNIT, ScalarLoss, linear_objective
 from wane.losses.priors import TARGET_NOISE, Prior
 
 

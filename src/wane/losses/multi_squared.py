@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane.arrays import Array, Mask
 from wane.describe import check
 from wane.describe.objective import LossForm, Objective
 from wane.losses import softmax_residuals
-from wane.losses.base import ROUNDINGS, UNIT, Array, Mask, needed
+from wane.losses.base import ROUNDINGS, UNIT, needed
 from wane.losses.priors import Prior, regression_prior
 
 

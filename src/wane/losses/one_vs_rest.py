@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.describe.objective import Objective
-from wane.losses.base import Array, ClassesLoss, rounded_up
+from wane.losses.base import ClassesLoss, rounded_up
 from wane.losses.logistic import logistic
 from wane.losses.priors import Prior, classes_prior
 

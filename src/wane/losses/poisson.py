@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane.arrays import Array, Mask
 from wane.describe import check
 from wane.describe.objective import Objective
-from wane.losses.base import ROUNDINGS, UNIT, Array, Mask, ScalarLoss, linear_objective, needed
+from wane.losses.base import ROUNDINGS, UNIT, ScalarLoss, linear_objective, needed
 from wane.losses.priors import RESIDUAL, TARGET_NOISE, Prior
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.describe.objective import Objective
 from wane.errors import InvalidDescription
-from wane.losses.base import ROUNDINGS, UNIT, Array, ScalarLoss, linear_objective, rounded_up
+from wane.losses.base import ROUNDINGS, UNIT, ScalarLoss, linear_objective, rounded_up
 from wane.losses.priors import TARGET_NOISE, Prior
 
 

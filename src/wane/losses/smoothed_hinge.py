@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane.arrays import Array, Mask
 from wane.describe import check
 from wane.describe.objective import Objective
-from wane.losses.base import ROUNDINGS, UNIT, Array, Mask, ScalarLoss, linear_objective, rounded_up
+from wane.losses.base import ROUNDINGS, UNIT, ScalarLoss, linear_objective, rounded_up
 from wane.losses.priors import MARGIN_NOISE, Prior
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.describe.objective import Objective
 from wane.errors import InvalidDescription
 from wane.losses import softmax_residuals
-from wane.losses.base import Array, ClassesLoss
+from wane.losses.base import ClassesLoss
 from wane.losses.priors import CLASSES_NOISE, LITTLE_DATA_FOR_CLASSES, RESIDUAL, Prior
 
 

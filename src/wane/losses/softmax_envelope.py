@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.describe.objective import Objective
 from wane.losses import envelope
-from wane.losses.base import Array, rounded_up
+from wane.losses.base import rounded_up
 from wane.losses.priors import Prior, classes_prior
 from wane.losses.softmax import SoftmaxLoss, softmax
 

@@ -11,7 +11,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from wane.arrays import Array
+
 Index = NDArray[np.intp]
 Pick = tuple[Index, Index]
 

@@ -14,9 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from wane.arrays import Array
 from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
@@ -26,9 +24,6 @@ from wane.mechanisms.pairs import UNIT
 from wane.mechanisms.statistics import Outside
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 from wane.randomness import noise_generator
-
-Array = NDArray[np.float64]
-
 
 _FLOOR = 1e-140  # smaller signals are raised to this: their squares could underflow on the way
 

@@ -11,15 +11,14 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
-
-Array = NDArray[np.float64]
 
 _RAISED = 1e-13
 

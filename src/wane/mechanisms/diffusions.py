@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
@@ -31,8 +31,6 @@ from wane.mechanisms.statistics import (
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 from wane.randomness import noise_generator
 from wane.run.grid import grid_below, to_grid
-
-Array = NDArray[np.float64]
 
 RAISED = 2e-15
 """Relative amount by which mu is raised: more than the rounding of its formula."""

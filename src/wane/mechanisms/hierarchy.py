@@ -15,17 +15,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
-
+from wane.arrays import Array
 from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.mechanisms.diffusions import GaussianDiffusion, shifted
 from wane.mechanisms.statistics import Outside
 from wane.randomness import noise_generator, refuse_to_be_copied
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -20,16 +20,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.describe.arrays import read_only, read_only_rows
 from wane.errors import InvalidDescription
 from wane.mechanisms import amplification, matrices, powers
 from wane.mechanisms.amplification import ApproximateDP
 from wane.mechanisms.pairs import UNIT, Gap, largest_gap, rounding
-
-Array = NDArray[np.float64]
 
 _NO_DIGITS = 1e6  # a relative error that says nothing
 

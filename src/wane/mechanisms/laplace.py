@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
-
-Array = NDArray[np.float64]
 
 RAISED = 1e-11
 """Relative amount by which divergences found by quadrature are raised."""

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from wane.arrays import Array
 from wane.errors import InvalidDescription
-
-Array = NDArray[np.float64]
 
 ROW_SUM_TOLERANCE = 1e-9
 """How far the sum of a row may be from one; beyond, the matrix is refused."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP
@@ -27,8 +27,6 @@ from wane.mechanisms.worst_pair import WorstPair
 from wane.numerics.rounding import inflate
 from wane.randomness import noise_generator
 from wane.run.grid import grid_below, to_grid
-
-Array = NDArray[np.float64]
 
 ORDERS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
 """Orders at which divergences are computed; between them (order - 1) R is convex."""

@@ -15,9 +15,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from wane.arrays import Array
 
 UNIT = 2.0**-53
 """Largest relative error of one rounded operation on doubles."""

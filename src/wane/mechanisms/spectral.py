@@ -20,15 +20,14 @@ from functools import cache, cached_property
 
 import numpy as np
 from numpy.polynomial import legendre
-from numpy.typing import NDArray
 from scipy import linalg
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.describe.arrays import read_only
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.mechanisms.pairs import UNIT
 
-Array = NDArray[np.float64]
 Coefficient = Callable[[Array], Array]
 
 DEGREE = 96

@@ -25,11 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.errors import InvalidDescription
 from wane.run.admission import FEWEST_ULPS
 from wane.run.grid import power_of_two_below, to_grid
-
-Array = NDArray[np.float64]
 
 SHARE_OF_SENSITIVITY, SHARE_OF_BOUND = 2.0**-40, 2.0**-47
 LARGEST_INTEGER = 2**53

@@ -18,13 +18,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from wane.arrays import Array
 from wane.mechanisms.spectral import ReflectedDiffusion
 from wane.numerics.rounding import inflate
-
-Array = NDArray[np.float64]
 
 CLOSE = 5e-3
 """Relative distance between the returned bound and a value attained at which splitting stops."""

@@ -13,14 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 
-Array = NDArray[np.float64]
 UserModulus = Callable[[int, float], float]
 """How far apart two points can be after step t = 1, 2, ..., if they were u apart before it."""
 

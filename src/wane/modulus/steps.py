@@ -9,8 +9,9 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.modulus.path import GridModulus, UserModulus
@@ -20,8 +21,6 @@ from wane.theorems.lemmas.moduli import ROUNDING, SMALLEST_DISTANCE, Modulus
 StepSize = float | Sequence[float]
 _SHARES = 24
 _REMEMBERED = 64
-
-Array = NDArray[np.float64]
 
 
 def smooth_convex(

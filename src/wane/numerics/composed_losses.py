@@ -21,15 +21,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
+from wane.arrays import Array
 from wane.errors import Unreachable
 from wane.numerics.loss_dots import LossDots
 from wane.numerics.roots import first_at_most, largest_satisfying, minimise_scalar_bounded
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
-
-Array = NDArray[np.float64]
 
 _UNIT = 2.0**-53
 _OUTSIDE = 30.0  # the tilted mass outside the window is at most e^-30

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
+from wane.arrays import Array
 
-Real = TypeVar("Real", float, NDArray[np.float64])
+Real = TypeVar("Real", float, Array)
 
 _SPLITTER = 134217729.0  # 2^27 + 1
 

@@ -16,13 +16,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 
+from wane.arrays import Array
 from wane.numerics.loss_dots import LossDots
 from wane.numerics.roots import minimise_scalar_bounded
-
-Array = NDArray[np.float64]
 
 LONGEST = 1 << 21
 """Points of the fine grid at most."""

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from wane.arrays import Array
 from wane.numerics.sampled_gaussian import log_mixture
 
-Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 REACH = 12.5

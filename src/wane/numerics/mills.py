@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from wane.arrays import Array
 from wane.numerics.double_double import Real
 
 _ROOT_HALF = math.sqrt(0.5)
@@ -37,7 +37,7 @@ def mills_gap(x: float, mu: float) -> float:
     return float(_by_quadrature(np.array([x]), np.array([mu]))[0])
 
 
-def mills_gaps(x: NDArray[np.float64], mu: NDArray[np.float64]) -> NDArray[np.float64]:
+def mills_gaps(x: Array, mu: Array) -> Array:
     """`mills_gap` for one-dimensional arrays."""
     above, below = mills(x), mills(x + mu)
     gap = above - below
@@ -46,7 +46,7 @@ def mills_gaps(x: NDArray[np.float64], mu: NDArray[np.float64]) -> NDArray[np.fl
     return gap
 
 
-def _by_quadrature(x: NDArray[np.float64], mu: NDArray[np.float64]) -> NDArray[np.float64]:
+def _by_quadrature(x: Array, mu: Array) -> Array:
     """Gauss-Legendre on the range where the exponent is below 45.
 
     Called only when R(x + mu) is close to R(x): then mu t stays of order one on the whole range

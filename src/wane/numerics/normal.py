@@ -19,9 +19,9 @@ import math
 from typing import NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from wane.arrays import Array
 from wane.errors import InvalidDescription
 from wane.numerics import double_double
 from wane.numerics.double_double import Real
@@ -39,8 +39,6 @@ _TINY_MU = 1e-150  # below, the residual of the division eps/mu could be subnorm
 _UNDERFLOW = 50.0  # phi(50) < 1e-500
 _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 _NEWTON_STEPS = 100
-
-Array = NDArray[np.float64]
 
 
 @overload

@@ -19,11 +19,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.numerics.loss_dots import MASS_MARGIN, Integers, LossDots
-
-Array = NDArray[np.float64]
 
 LARGEST_LOSS = 690.0
 """Losses beyond count as infinite: e to this power is still a double."""

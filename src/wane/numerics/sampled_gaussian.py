@@ -14,9 +14,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from wane.arrays import Array
 from wane.numerics.rounding import inflate
 
 RELATIVE = 1e-10
@@ -31,8 +31,6 @@ LARGEST_MU = 40.0
 _REACH = 12.0  # standard deviations kept beyond the outermost peak: exp(-72) is left out
 _MOST_POINTS = 400_000
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
-
-Array = NDArray[np.float64]
 
 
 def renyi_replace(order: float, rate: float, mu: float) -> float:

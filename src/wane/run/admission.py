@@ -20,13 +20,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe import Adjacency, LossForm, NoisyDescent, Objective, Poisson
 from wane.errors import InvalidDescription
 from wane.run.grid import protecting_noise
-
-Array = NDArray[np.float64]
 
 FARTHEST = 1e120
 """Beyond, sums of linear models would no longer be what they are."""

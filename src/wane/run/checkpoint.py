@@ -33,12 +33,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe import NoisyDescent, check
 from wane.describe.fields import run_to_fields
 from wane.errors import InvalidDescription, MissingExtra
 from wane.randomness import public_generator
 
-Array = NDArray[np.float64]
 Sums = Callable[[Array, slice], Array]
 
 MAGIC = b"wane-checkpoint-1\n"

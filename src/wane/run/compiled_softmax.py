@@ -19,14 +19,13 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.losses import Loss, Softmax, SoftmaxClamp, SoftmaxEnvelope
 from wane.losses.envelope import LARGEST_CAP, NO_SHARE, TOLERANCE
 from wane.losses.softmax_residuals import LONGEST
 from wane.run import compiled_functions, compiling
 
-Array = NDArray[np.float64]
 Residuals = Callable[[Array, Array, Array], Array]
 Kernel = Callable[..., None]
 """Margins, labels and bounds; writes residuals, and which of them are done."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe import EveryIterate, Iterates, NoisyDescent
 from wane.describe.domains import Domain
 from wane.errors import InvalidDescription
@@ -17,7 +17,6 @@ from wane.run.batching import Rows, chooser
 from wane.run.checkpoint import Checkpoint, Keeper
 from wane.run.grid import grid_below, protecting_noises, release_grid, to_grid
 
-Array = NDArray[np.float64]
 Progress = Callable[[int], None]
 """Told the number of steps done, and nothing else: anything more would be a release."""
 

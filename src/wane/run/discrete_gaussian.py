@@ -26,14 +26,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription
 from wane.guarantees import RenyiDP
 from wane.run.grid import FINER, protecting_noise, release_grid, to_grid
-
-Array = NDArray[np.float64]
 
 _UP = 1.0 + 1e-14
 _EXACT = 2.0**52

@@ -27,11 +27,9 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe import NoisyDescent
-
-Array = NDArray[np.float64]
 
 FINER = 10
 """The grid is 2^-FINER of the noise: rounding adds less than 1e-7 of its variance."""

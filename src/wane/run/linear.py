@@ -54,6 +54,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.describe.objective import Objective
 from wane.errors import InvalidDescription
@@ -61,8 +62,6 @@ from wane.losses import Loss
 from wane.run.batching import Rows, blocks
 from wane.run.compiled_softmax import faster
 from wane.run.rows import read_in_place, window
-
-Array = NDArray[np.float64]
 
 UNIT = 2.0**-53
 BLOCK_BYTES = 2**21

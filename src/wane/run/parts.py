@@ -30,13 +30,12 @@ from itertools import accumulate
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe.objective import Objective
 from wane.errors import InvalidDescription
 from wane.run.batching import Rows
 
-Array = NDArray[np.float64]
 Wanted = tuple[int, Rows]
 """A part, by its place, and rows in it, counted from the part's own first."""
 Evaluate = Callable[[Array, list[Wanted]], Iterable[Array]]

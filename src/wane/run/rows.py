@@ -16,11 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.arrays import Array, Mask
 from wane.run import compiling
 from wane.run.batching import Rows
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 TOGETHER = 4
 """Rows that are widened at a time: they stay in the nearest cache."""

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.errors import InvalidDescription, MissingExtra
 from wane.sampling.potentials import Potential
 from wane.sampling.simulation import Described, states
 
-Array = NDArray[np.float64]
 T = TypeVar("T")
 
 

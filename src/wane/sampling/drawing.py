@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.run import descend, private_generator
@@ -24,8 +24,6 @@ from wane.sampling.posterior import stacked_bound
 from wane.sampling.runs import OverdampedRun, UnderdampedRun
 from wane.sampling.simulation import Progress, simulate
 from wane.sampling.sums import ChainSums
-
-Array = NDArray[np.float64]
 
 
 def draw(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe import Adjacency
 from wane.errors import InvalidDescription
 from wane.losses import Loss
@@ -22,8 +23,6 @@ from wane.sampling.known_losses import linear_losses, location_losses, mean_loss
 from wane.sampling.posterior import Losses, Posterior
 from wane.sampling.potentials import Potential
 from wane.sampling.sums import ChainSums, LinearChainSums, LocationChainSums, MeanChainSums
-
-Array = NDArray[np.float64]
 
 
 class DataPotential(Potential):

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.sampling.chain import Target
-
-Array = NDArray[np.float64]
 
 
 class Potential(ABC):

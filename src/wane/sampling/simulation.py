@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.describe.domains import Domain
 from wane.errors import InvalidDescription
@@ -21,7 +22,6 @@ from wane.sampling.chain import Overdamped, Target, Underdamped
 from wane.sampling.integrator import exact_step
 from wane.sampling.potentials import Potential
 
-Array = NDArray[np.float64]
 Progress = Callable[[int], None]
 """Told the number of steps done, and nothing else."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.arrays import Array, Mask
 from wane.errors import InvalidDescription
 from wane.tables.columns import (
     BooleanColumn,
@@ -91,7 +92,7 @@ class Cells:
             )
         return pc.utf8_trim_whitespace(self.array.cast(pa.string()))
 
-    def numbers(self) -> NDArray[np.float64]:
+    def numbers(self) -> Array:
         """The cells as numbers, NaN where nothing is known."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -184,7 +185,7 @@ def _encode(column: Column, cells: Cells, out: Floats) -> None:
         out[missing, -1] = 1.0
 
 
-def _numeric(column: NumericColumn, cells: Cells, out: Floats) -> NDArray[np.bool_]:
+def _numeric(column: NumericColumn, cells: Cells, out: Floats) -> Mask:
     values = cells.numbers()
     missing = np.isnan(values)
     filled = isinstance(column.missing, Fill)
@@ -196,7 +197,7 @@ def _numeric(column: NumericColumn, cells: Cells, out: Floats) -> NDArray[np.boo
     return missing
 
 
-def _categorical(column: CategoricalColumn, cells: Cells, out: Floats) -> NDArray[np.bool_]:
+def _categorical(column: CategoricalColumn, cells: Cells, out: Floats) -> Mask:
     places, missing = cells.positions(column.categories)
     if isinstance(column.missing, Fill):
         places = np.where(missing, column.categories.index(str(column.missing.value)), places)
@@ -205,7 +206,7 @@ def _categorical(column: CategoricalColumn, cells: Cells, out: Floats) -> NDArra
     return np.asarray(missing)
 
 
-def _boolean(column: BooleanColumn, cells: Cells, out: Floats) -> NDArray[np.bool_]:
+def _boolean(column: BooleanColumn, cells: Cells, out: Floats) -> Mask:
     places, missing = cells.positions(TRUE_WORDS + FALSE_WORDS, lower=True)
     if np.any((places < 0) & ~missing):
         raise InvalidDescription(
@@ -229,7 +230,7 @@ def _class_target(target: ClassTarget, cells: Cells) -> NDArray[np.int64]:
     return np.asarray(places, dtype=np.int64)
 
 
-def _bounded_target(target: BoundedTarget, cells: Cells) -> NDArray[np.float64]:
+def _bounded_target(target: BoundedTarget, cells: Cells) -> Array:
     values = cells.numbers()
     if np.any(np.isnan(values)):
         raise InvalidDescription(
@@ -239,7 +240,7 @@ def _bounded_target(target: BoundedTarget, cells: Cells) -> NDArray[np.float64]:
     return np.clip(values, target.low, target.high)
 
 
-_COLUMNS: dict[type[Column], Callable[[Any, Cells, Floats], NDArray[np.bool_]]] = {
+_COLUMNS: dict[type[Column], Callable[[Any, Cells, Floats], Mask]] = {
     NumericColumn: _numeric,
     CategoricalColumn: _categorical,
     BooleanColumn: _boolean,

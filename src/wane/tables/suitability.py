@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.errors import InvalidDescription
 from wane.tables import encode
 from wane.tables.columns import BooleanColumn, CategoricalColumn, Column, NumericColumn
@@ -95,7 +95,7 @@ def _count_numbers(one: Any, cells: Cells, counts: ColumnCounts) -> None:
     counts.largest = max(counts.largest, float(known.max(initial=-math.inf)))
 
 
-def _numbers(cells: Cells, counts: ColumnCounts) -> NDArray[np.float64]:
+def _numbers(cells: Cells, counts: ColumnCounts) -> Array:
     """The cells as numbers, NaN where there is none; what is missing or no number is counted."""
     try:
         values = cells.numbers()

@@ -13,13 +13,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.audit.linear import exact_mu, linear_step
 from wane.errors import InvalidDescription
 from wane_papers.cyclic.printed import printed_lipschitz, printed_renyi
-
-Array = NDArray[np.float64]
 
 PLACE_OF_LIPSCHITZ = "Proposition 3.4(b)"
 PLACE_OF_RENYI = "Theorem 4.5, equation (21)"

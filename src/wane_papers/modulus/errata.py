@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from wane import mixing
+from wane.arrays import Array
 from wane.describe import Objective
 from wane.numerics.sampled_gaussian import renyi_replace
 from wane.theorems.lemmas import lipschitz as facts
@@ -21,7 +21,6 @@ from wane_papers.exhibits import Row, counterexample
 from wane_papers.modulus import printed
 
 KEY = printed.KEY
-Array = NDArray[np.float64]
 ORDERS = (2.0, 3.0, 4.0, 6.0, 10.0, 16.0, 32.0)
 
 

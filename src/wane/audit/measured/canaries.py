@@ -9,13 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe import Adjacency, Cyclic, NoisyDescent, derived
 from wane.errors import InvalidDescription
 from wane.run import Rows
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

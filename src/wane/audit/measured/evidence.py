@@ -11,15 +11,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.guarantees import Guarantee
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

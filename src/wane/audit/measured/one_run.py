@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.run import private_generator, seeded_generator_voids_privacy
 
-Array = NDArray[np.float64]
 Included = NDArray[np.bool_]
 
 _LARGEST = 60.0  # an epsilon beyond this would be no privacy at all

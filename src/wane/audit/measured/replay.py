@@ -12,13 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription
 from wane.run import GradientSums, Rows, descend, seeded_generator_voids_privacy
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
+from wane.arrays import Array
 from wane.audit.measured.evidence import Evidence, evidence_of
 from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.run import private_generator, seeded_generator_voids_privacy
 
-Array = NDArray[np.float64]
 Trainer = Callable[[np.random.Generator], Array]
 """One run: draws its noise from the generator and returns everything that would be published."""
 

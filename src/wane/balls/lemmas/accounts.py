@@ -19,11 +19,11 @@ import numpy as np
 from flint import arb
 from scipy.signal import lfilter
 
+from wane.arrays import Array
 from wane.balls.arithmetic import as_float_up, ball, top
 from wane.balls.bounds import Bound, Gaussian, Mixture
 from wane.balls.lemmas.positions import TooLarge
 from wane.balls.lemmas.sampled_steps import (
-    Array,
     Direction,
     Extent,
     Grid,

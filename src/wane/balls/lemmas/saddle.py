@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from wane.arrays import Array
+
 STEP = 0.1
 """Between logarithms of neighbouring thetas."""
 THETAS: Array = np.exp(STEP * np.arange(-40, 71))

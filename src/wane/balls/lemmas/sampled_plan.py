@@ -19,6 +19,7 @@ from typing import ClassVar
 import numpy as np
 from flint import arb
 
+from wane.arrays import Array
 from wane.balls import binomial
 from wane.balls.arithmetic import as_float_up, ball, top
 from wane.balls.bounds import Bound, Failing, Gaussian
@@ -29,7 +30,7 @@ from wane.balls.lemmas.lipschitz import iterate_variance
 from wane.balls.lemmas.moduli import Modulus, Sizes, lipschitz, modulus_of
 from wane.balls.lemmas.positions import TooLarge
 from wane.balls.lemmas.sampled_steps import Direction, Losses, PlainStep, sampled_step, shifts_apart
-from wane.balls.lemmas.tangent_programme import Array, Distance, Meeting, Stretch, meet
+from wane.balls.lemmas.tangent_programme import Distance, Meeting, Stretch, meet
 from wane.balls.lemmas.tracking import tracks
 from wane.describe import Adjacency, NoisyDescent, Poisson
 from wane.describe.schedule import Phase

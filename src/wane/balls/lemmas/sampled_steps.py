@@ -16,12 +16,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.balls.arithmetic import as_float_up, ball, bits
 from wane.balls.gaussian import normal_tail
 
-Array = NDArray[np.float64]
 BITS = 128
 REACH = 11.0
 """Deviations of the noise that the grid covers."""

@@ -19,10 +19,10 @@ import numpy as np
 from flint import arb
 from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.balls.arithmetic import ball, top
 from wane.balls.lemmas.moduli import Line, Modulus, root
 
-Array = NDArray[np.float64]
 Distance = Callable[[int], arb]
 """How far apart the runs can be, of how many steps are left; in units."""
 

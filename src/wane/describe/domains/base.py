@@ -21,10 +21,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe.domains.checks import positive, shown
 from wane.errors import InvalidDescription
 
-Array = NDArray[np.float64]
 Points = NDArray[np.floating[Any]]
 
 # Relative distance to a set below which a computed point counts as inside.  It is coarse enough

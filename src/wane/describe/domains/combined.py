@@ -11,8 +11,9 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from wane.arrays import Array
 from wane.describe.domains import checks
-from wane.describe.domains.base import Array, Domain, Facts, slightly_above
+from wane.describe.domains.base import Domain, Facts, slightly_above
 from wane.errors import InvalidDescription
 
 

@@ -6,11 +6,8 @@ Points run along the last axis.  Nothing here knows a domain, a step size or a d
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from wane.describe.domains.base import Array
-
-Mask = NDArray[np.bool_]
+from wane.arrays import Array, Mask
 
 
 def lengths(points: Array) -> Array:

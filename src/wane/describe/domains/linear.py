@@ -8,9 +8,10 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from wane.arrays import Array
 from wane.describe.arrays import read_only
 from wane.describe.domains import checks
-from wane.describe.domains.base import Array, ConvexSet, Facts
+from wane.describe.domains.base import ConvexSet, Facts
 from wane.describe.domains.kernels import lengths
 from wane.errors import InvalidDescription
 

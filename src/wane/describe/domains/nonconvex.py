@@ -14,8 +14,9 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from wane.arrays import Array
 from wane.describe.domains import checks
-from wane.describe.domains.base import Array, Domain, Facts
+from wane.describe.domains.base import Domain, Facts
 from wane.describe.domains.kernels import soften
 from wane.errors import InvalidDescription
 

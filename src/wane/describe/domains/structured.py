@@ -12,9 +12,10 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe.arrays import read_only
 from wane.describe.domains import checks
-from wane.describe.domains.base import Array, Domain, Facts
+from wane.describe.domains.base import Domain, Facts
 from wane.describe.domains.kernels import chain_levels, shrinkage
 from wane.errors import InvalidDescription
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.errors import NoTheoremApplies, Unreachable
 from wane.numerics.roots import largest_satisfying, minimise_scalar_bounded
@@ -35,7 +36,7 @@ from wane.sampling.distance.question import (
     Question,
     girsanov_price,
 )
-from wane.sampling.distance.search import Array, log_or_worst, minimise
+from wane.sampling.distance.search import log_or_worst, minimise
 from wane.sampling.distance.shifted_girsanov import Free, ShiftedGirsanov, local_error
 from wane.sampling.distance.standard import Letters, kinetic_letters_of, letters_of
 

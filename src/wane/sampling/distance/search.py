@@ -9,10 +9,10 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-Array = NDArray[np.float64]
+from wane.arrays import Array
+
 Objective = Callable[[Array], float]
 
 _HOPELESS = 1e4  # stands for an infinite logarithm, which the simplex cannot order

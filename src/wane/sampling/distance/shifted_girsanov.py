@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.numerics.rounding import inflate
 from wane.sampling.distance.special import (
     chi_mean,
@@ -25,8 +25,6 @@ from wane.sampling.distance.special import (
     minus_log_one_minus,
 )
 from wane.sampling.distance.standard import Letters
-
-Array = NDArray[np.float64]
 
 _LEAST_CONTRACTION = 1e-8  # a constant larger than the true one is valid, and never divides by zero
 _MOST_PRECISION = 1e250  # inverse weights are cut here; smaller ones are valid

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from wane.arrays import Array
 from wane.describe import Adjacency, check
 from wane.learn.base import Task
 from wane.learn.coordinates import Coordinates
@@ -26,8 +27,6 @@ from wane.sampling.planning import Distances, Wish, distances, plan_posterior
 from wane.sampling.posterior import Losses, Posterior
 from wane.sampling.privacy import certify_samples
 from wane.sampling.sums import ChainSums, LinearChainSums
-
-Array = NDArray[np.float64]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 
+from wane.arrays import Array
 from wane.learn.base import Task
 from wane.learn.classifiers import Multiclass, PrivateLogisticRegression
-from wane.sampling.estimators.base import Array, PosteriorLinearModel
+from wane.sampling.estimators.base import PosteriorLinearModel
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from wane.arrays import Array
 from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.learn.base import Task
 from wane.learn.scaling import TargetScaler
 from wane.losses import LogCosh
-from wane.sampling.estimators.base import Array, PosteriorLinearModel
+from wane.sampling.estimators.base import PosteriorLinearModel
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe.batches import Poisson
 from wane.describe.descent import NoisyDescent
 from wane.describe.threat import Adjacency
@@ -21,8 +21,6 @@ from wane.numerics.normal import gaussian_delta
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 from wane.theorems.lemmas.loss_moduli import Batch, cool_down_modulus, modulus_in
 from wane.theorems.lemmas.sampled_steps import binomial_tail
-
-Array = NDArray[np.float64]
 
 DEVIATIONS = (-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 14.0)
 """Where random batch sizes are cut into bins, in standard deviations from their mean."""

@@ -12,11 +12,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.theorems.lemmas.programme import LEAST, Block
-
-Array = NDArray[np.float64]
 
 RANGE = 200.0
 """Chunks end before the logarithm of the running product has moved this far."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from wane.arrays import Array
 
 WIDEST = 1e4
 """Levels further above the least share a class: next to it, they cost nothing."""

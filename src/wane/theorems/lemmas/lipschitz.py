@@ -9,12 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe.descent import NoisyDescent
 from wane.describe.objective import LossForm, Objective
-
-Array = NDArray[np.float64]
 
 NEGLIGIBLE = -1e5
 """Stands in for the logarithm of a constant that is zero: larger, so on the safe side."""

@@ -16,9 +16,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from wane.arrays import Array
+
 Tangents = tuple[Array, Array]
 
 ROUNDING = 1e-14

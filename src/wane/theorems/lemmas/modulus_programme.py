@@ -16,12 +16,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from wane.arrays import Array
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
-
-Array = NDArray[np.float64]
 
 LARGEST = 1e300
 """Where reaches beyond this are cut: smaller, so on the safe side."""

@@ -12,12 +12,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from wane.arrays import Array
 from wane.describe.descent import NoisyDescent
 from wane.describe.threat import EveryIterate, Iterates, LastIterate
 from wane.theorems.lemmas import isotonic as pooling
 from wane.theorems.lemmas.programme import LEAST
 from wane.theorems.lemmas.timeline import (
-    Array,
     Columns,
     Timeline,
     bounded_record_mu_squared,

@@ -10,14 +10,12 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from wane.numerics.rounding import inflate
 from wane.theorems.lemmas.moduli import Modulus
 from wane.theorems.lemmas.modulus_programme import Steps, least_constant, optimal_path
 
-Array = NDArray[np.float64]
 Phi = Callable[[float], float]
 
 MOST_SWITCHES = 1 << 20

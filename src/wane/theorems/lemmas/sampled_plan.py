@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.describe.batches import Poisson
 from wane.describe.descent import NoisyDescent
 from wane.describe.threat import Adjacency
@@ -32,8 +32,6 @@ from wane.theorems.lemmas.moduli import Modulus
 from wane.theorems.lemmas.sampled_steps import binomial_tail, cap_for, with_bad_event
 from wane.theorems.lemmas.tangent_programme import Stretch, profile, solve
 from wane.theorems.lemmas.tracking import tracked_distances
-
-Array = NDArray[np.float64]
 
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 EXCESSES = tuple(10.0 ** (i / 5.0) for i in range(-8, 14))

@@ -11,13 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from wane.arrays import Array
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 from wane.numerics.sampled_gaussian import renyi_add_or_remove, renyi_replace
-
-Array = NDArray[np.float64]
 
 _EXPLICIT = 8192
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.arrays import Array
 from wane.numerics.rounding import SMALLEST_POSITIVE
 from wane.theorems.lemmas.moduli import SMALLEST_DISTANCE, AffineSquare, Modulus, Shifted
 
-Array = NDArray[np.float64]
 Distance = float | Callable[[int], float]
 
 KNOTS = 160

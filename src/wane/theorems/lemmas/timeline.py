@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.arrays import Array, Mask
 from wane.describe.descent import NoisyDescent
 from wane.describe.threat import Iterates
 from wane.numerics.integers import least_over_integers
@@ -23,8 +24,6 @@ from wane.theorems.lemmas.lipschitz import (
     log_step_lipschitz,
 )
 from wane.theorems.lemmas.programme import Block, Pool, constant_block, quiet_block
-
-Array = NDArray[np.float64]
 
 LOST = 4e-16
 """Relative rounding error of a logarithm."""
@@ -39,7 +38,7 @@ class Columns:
     log_gradient_constant: Array  # of the step alone
     log_shift: Array
     log_noise: Array
-    uses_records: NDArray[np.bool_]
+    uses_records: Mask
 
     def taken(self, rows: NDArray[np.int64]) -> Columns:
         """Return these rows, in this order."""
