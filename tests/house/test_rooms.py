@@ -10,6 +10,7 @@ import wane
 ROOT = Path(wane.__file__).parents[2]
 rooms = runpy.run_path(str(ROOT / "scripts" / "rooms.py"), run_name="rooms")
 INSIDE = {
+    "arguments",
     "arrays",
     "balls",
     "certificates",

@@ -21,8 +21,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from wane.arguments import Checked, positive, shown
 from wane.arrays import Array
-from wane.describe.domains.checks import positive, shown
 from wane.errors import InvalidDescription
 
 Points = NDArray[np.floating[Any]]
@@ -41,7 +41,7 @@ class Facts(NamedTuple):
     dimension: int | None = None
 
 
-class Domain(ABC):
+class Domain(Checked, ABC):
     """A set or regulariser with a prox of known Lipschitz constant; its subclasses are final."""
 
     kind: ClassVar[str]
@@ -61,11 +61,6 @@ class Domain(ABC):
     @cached_property
     def _facts(self) -> Facts:
         return self._describe()
-
-    def _keep(self, **checked: object) -> None:
-        # Frozen: only __post_init__ may put the checked value in the place of the given one.
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
 
     @property
     def diameter(self) -> float:

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import numpy as np
 
+from wane import arguments
+from wane.arguments import Each, Kind, NonNegative, count
 from wane.arrays import Array
-from wane.describe.domains import checks
 from wane.describe.domains.base import Domain, Facts, slightly_above
 from wane.errors import InvalidDescription
 
@@ -27,13 +28,8 @@ class WithRidge(Domain):
     """
 
     kind: ClassVar[str] = "with-ridge"
-    domain: Domain
-    ridge: float
-
-    def __post_init__(self) -> None:
-        self._keep(
-            domain=_domain("domain", self.domain), ridge=checks.nonnegative("ridge", self.ridge)
-        )
+    domain: Annotated[Domain, Kind((Domain,))]
+    ridge: NonNegative
 
     def _describe(self) -> Facts:
         added = self.domain.strong_convexity + Fraction(self.ridge)
@@ -63,15 +59,15 @@ class Product(Domain):
     """
 
     kind: ClassVar[str] = "product"
-    parts: tuple[Domain, ...]
-    sizes: tuple[int, ...]
+    parts: Annotated[tuple[Domain, ...], Each(Kind((Domain,)))]
+    sizes: Annotated[tuple[int, ...], Each(count)]
 
     def __post_init__(self) -> None:
-        parts = checks.each("parts", self.parts, _domain)
-        sizes = checks.each("sizes", self.sizes, lambda name, n: checks.whole(name, n, least=1))
+        super().__post_init__()
+        parts, sizes = self.parts, self.sizes
         if len(parts) != len(sizes):
             raise InvalidDescription(
-                f"sizes={checks.shown(self.sizes)} does not have one entry for each of the "
+                f"sizes={arguments.shown(self.sizes)} does not have one entry for each of the "
                 f"{len(parts)} parts; give that many"
             )
         for place, (part, size) in enumerate(zip(parts, sizes, strict=True)):
@@ -80,7 +76,6 @@ class Product(Domain):
                     f"sizes[{place}]={size} does not fit the {part.kind}, which lies in "
                     f"dimension {part.dimension}; give sizes[{place}]={part.dimension}"
                 )
-        self._keep(parts=parts, sizes=sizes)
 
     def _describe(self) -> Facts:
         interiors = [part.has_interior for part in self.parts]
@@ -103,11 +98,3 @@ class Product(Domain):
 
     def _penalty(self, points: Array) -> Array:
         return np.asarray(sum(part._penalty(block) for part, block in self._blocks(points)))
-
-
-def _domain(name: str, value: object) -> Domain:
-    if not isinstance(value, Domain):
-        raise InvalidDescription(
-            f"{name}={checks.shown(value)} is not a domain; give one, such as {name}=Ball(1.0)"
-        )
-    return value

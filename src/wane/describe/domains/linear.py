@@ -8,9 +8,10 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from wane import arguments
+from wane.arguments import Finite, Matrix, Vector
 from wane.arrays import Array
 from wane.describe.arrays import read_only
-from wane.describe.domains import checks
 from wane.describe.domains.base import ConvexSet, Facts
 from wane.describe.domains.kernels import lengths
 from wane.errors import InvalidDescription
@@ -22,16 +23,14 @@ class Halfspace(ConvexSet):
     """Points x with <normal, x> <= offset."""
 
     kind: ClassVar[str] = "halfspace"
-    normal: tuple[float, ...]
-    offset: float
+    normal: Vector
+    offset: Finite
 
     def __post_init__(self) -> None:
-        self._keep(
-            normal=checks.vector("normal", self.normal), offset=checks.real("offset", self.offset)
-        )
+        super().__post_init__()
         if not any(self.normal):
             raise InvalidDescription(
-                f"normal={checks.shown(self.normal)} has no direction; "
+                f"normal={arguments.shown(self.normal)} has no direction; "
                 "give a vector that is not zero, or use kind='unbounded'"
             )
         _finite_offset(self.offset, self._unit[1])
@@ -55,29 +54,26 @@ class Affine(ConvexSet):
     """Points x with matrix x = offset; flat, so it has no interior."""
 
     kind: ClassVar[str] = "affine"
-    matrix: tuple[tuple[float, ...], ...]
-    offset: tuple[float, ...]
+    matrix: Matrix
+    offset: Vector
 
     def __post_init__(self) -> None:
-        self._keep(
-            matrix=checks.matrix("matrix", self.matrix),
-            offset=checks.vector("offset", self.offset),
-        )
+        super().__post_init__()
         if len(self.matrix) != len(self.offset):
             raise InvalidDescription(
-                f"offset={checks.shown(self.offset)} does not have one entry for each of the "
+                f"offset={arguments.shown(self.offset)} does not have one entry for each of the "
                 f"{len(self.matrix)} rows of matrix; give that many"
             )
         if not all(any(row) for row in self.matrix):
             raise InvalidDescription(
-                f"matrix={checks.shown(self.matrix)} has a row of zeros; leave that row out"
+                f"matrix={arguments.shown(self.matrix)} has a row of zeros; leave that row out"
             )
         rows, offset = self._unit
         _finite_offset(self.offset, offset)
         basis, coordinates = self._flat
         if np.abs(rows @ (coordinates @ basis) - offset).max() > 1e-9 * np.abs(offset).max():
             raise InvalidDescription(
-                f"offset={checks.shown(self.offset)} contradicts itself: no x has matrix x = "
+                f"offset={arguments.shown(self.offset)} contradicts itself: no x has matrix x = "
                 "offset; leave out the rows that disagree"
             )
 
@@ -117,6 +113,6 @@ def _normalised(normals: Array, offsets: Array) -> tuple[Array, Array]:
 def _finite_offset(given: object, normalised: Array) -> None:
     if not np.isfinite(normalised).all():
         raise InvalidDescription(
-            f"offset={checks.shown(given)} is beyond all floats for normals this short; "
+            f"offset={arguments.shown(given)} is beyond all floats for normals this short; "
             "scale both to ordinary size"
         )

@@ -11,8 +11,8 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from wane.arguments import Count, NonNegative
 from wane.arrays import Array
-from wane.describe.domains import checks
 from wane.describe.domains.base import ConvexSet, Domain, Facts
 
 
@@ -22,16 +22,9 @@ class NuclearNorm(Domain):
     """weight*(sum of singular values): small singular values become zero, so ranks drop."""
 
     kind: ClassVar[str] = "nuclear-norm"
-    weight: float
-    rows: int
-    columns: int
-
-    def __post_init__(self) -> None:
-        self._keep(
-            weight=checks.nonnegative("weight", self.weight),
-            rows=checks.whole("rows", self.rows, least=1),
-            columns=checks.whole("columns", self.columns, least=1),
-        )
+    weight: NonNegative
+    rows: Count
+    columns: Count
 
     def _describe(self) -> Facts:
         return Facts(dimension=self.rows * self.columns)
@@ -59,10 +52,7 @@ class PositiveSemidefiniteCone(ConvexSet):
     """
 
     kind: ClassVar[str] = "positive-semidefinite-cone"
-    size: int
-
-    def __post_init__(self) -> None:
-        self._keep(size=checks.whole("size", self.size, least=1))
+    size: Count
 
     def _describe(self) -> Facts:
         return Facts(has_interior=self.size == 1, dimension=self.size**2)

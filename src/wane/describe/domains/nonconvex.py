@@ -14,8 +14,8 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from wane.arguments import Finite, NonNegative, Positive
 from wane.arrays import Array
-from wane.describe.domains import checks
 from wane.describe.domains.base import Domain, Facts
 from wane.describe.domains.kernels import soften
 from wane.errors import InvalidDescription
@@ -31,14 +31,8 @@ class MCP(Domain):
     """
 
     kind: ClassVar[str] = "mcp"
-    weight: float
-    shape: float
-
-    def __post_init__(self) -> None:
-        self._keep(
-            weight=checks.nonnegative("weight", self.weight),
-            shape=checks.positive("shape", self.shape),
-        )
+    weight: NonNegative
+    shape: Positive
 
     def _describe(self) -> Facts:
         return Facts(strong_convexity=-1 / Fraction(self.shape))
@@ -68,14 +62,11 @@ class SCAD(Domain):
     """
 
     kind: ClassVar[str] = "scad"
-    weight: float
-    shape: float = 3.7
+    weight: NonNegative
+    shape: Finite = 3.7
 
     def __post_init__(self) -> None:
-        self._keep(
-            weight=checks.nonnegative("weight", self.weight),
-            shape=checks.real("shape", self.shape),
-        )
+        super().__post_init__()
         if self.shape <= 1.0:
             raise InvalidDescription(
                 f"shape={self.shape!r} leaves no room for the slope to fall; "

@@ -11,8 +11,8 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from wane.arguments import NonNegative, Positive
 from wane.arrays import Array
-from wane.describe.domains import checks
 from wane.describe.domains.base import Domain, Facts
 from wane.describe.domains.kernels import lengths, shrinkage, simplex_levels, soften
 
@@ -40,10 +40,7 @@ class Ridge(Domain):
     """(ridge/2)|x|^2: the one penalty of which the prox contracts in every direction."""
 
     kind: ClassVar[str] = "ridge"
-    ridge: float
-
-    def __post_init__(self) -> None:
-        self._keep(ridge=checks.nonnegative("ridge", self.ridge))
+    ridge: NonNegative
 
     def _describe(self) -> Facts:
         return Facts(strong_convexity=Fraction(self.ridge))
@@ -61,10 +58,7 @@ class Lasso(Domain):
     """weight*|x|_1: small coordinates become zero."""
 
     kind: ClassVar[str] = "lasso"
-    weight: float
-
-    def __post_init__(self) -> None:
-        self._keep(weight=checks.nonnegative("weight", self.weight))
+    weight: NonNegative
 
     def _describe(self) -> Facts:
         return Facts()
@@ -82,14 +76,8 @@ class ElasticNet(Domain):
     """weight*|x|_1 + (ridge/2)|x|^2: zeros of the lasso, contraction of the ridge."""
 
     kind: ClassVar[str] = "elastic-net"
-    weight: float
-    ridge: float
-
-    def __post_init__(self) -> None:
-        self._keep(
-            weight=checks.nonnegative("weight", self.weight),
-            ridge=checks.nonnegative("ridge", self.ridge),
-        )
+    weight: NonNegative
+    ridge: NonNegative
 
     def _describe(self) -> Facts:
         return Facts(strong_convexity=Fraction(self.ridge))
@@ -110,10 +98,7 @@ class LTwoNorm(Domain):
     """weight*|x|_2 (not squared): short vectors become zero as a whole."""
 
     kind: ClassVar[str] = "l2-norm"
-    weight: float
-
-    def __post_init__(self) -> None:
-        self._keep(weight=checks.nonnegative("weight", self.weight))
+    weight: NonNegative
 
     def _describe(self) -> Facts:
         return Facts()
@@ -131,10 +116,7 @@ class LInfinityNorm(Domain):
     """weight*max|x_i|: the largest coordinates are cut to a common size."""
 
     kind: ClassVar[str] = "l-infinity-norm"
-    weight: float
-
-    def __post_init__(self) -> None:
-        self._keep(weight=checks.nonnegative("weight", self.weight))
+    weight: NonNegative
 
     def _describe(self) -> Facts:
         return Facts()
@@ -156,10 +138,7 @@ class LogBarrier(Domain):
     """-weight*(sum of log x_i): coordinates stay positive."""
 
     kind: ClassVar[str] = "log-barrier"
-    weight: float
-
-    def __post_init__(self) -> None:
-        self._keep(weight=checks.positive("weight", self.weight))
+    weight: Positive
 
     def _describe(self) -> Facts:
         return Facts()

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
+from wane.arguments import shown
 from wane.describe.domains.base import Domain
-from wane.describe.domains.checks import shown
 from wane.describe.domains.combined import Product, WithRidge
 from wane.describe.domains.linear import Affine, Halfspace
 from wane.describe.domains.matrices import NuclearNorm, PositiveSemidefiniteCone

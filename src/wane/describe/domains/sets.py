@@ -12,9 +12,10 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from wane import arguments
+from wane.arguments import Positive, Vector
 from wane.arrays import Array
 from wane.describe.arrays import read_only
-from wane.describe.domains import checks
 from wane.describe.domains.base import ConvexSet, Facts, slightly_above
 from wane.describe.domains.kernels import lengths, onto_simplex
 from wane.errors import InvalidDescription
@@ -38,7 +39,7 @@ class Box(ConvexSet):
         bounds = {"lower": _bound("lower", self.lower), "upper": _bound("upper", self.upper)}
         sizes = {name: len(b) for name, b in bounds.items() if isinstance(b, tuple)}
         if self.dimension is not None:
-            sizes["dimension"] = checks.whole("dimension", self.dimension, least=1)
+            sizes["dimension"] = arguments.whole("dimension", self.dimension, least=1)
         if not sizes:
             raise InvalidDescription(
                 "dimension=None is not enough for a box with scalar bounds; "
@@ -53,8 +54,8 @@ class Box(ConvexSet):
         lower, upper = self._bounds
         if (lower > upper).any() or (lower == upper).all():
             raise InvalidDescription(
-                f"lower={checks.shown(self.lower)}, upper={checks.shown(self.upper)} leave no room "
-                "between them; give lower <= upper, somewhere with lower < upper"
+                f"lower={arguments.shown(self.lower)} and upper={arguments.shown(self.upper)} "
+                "leave no room between them; give lower <= upper, somewhere with lower < upper"
             )
 
     @cached_property
@@ -79,7 +80,7 @@ class Box(ConvexSet):
 
 def _bound(name: str, value: object) -> float | tuple[float, ...]:
     scalar = isinstance(value, (int, float, np.integer, np.floating))
-    return checks.real(name, value) if scalar else checks.vector(name, value)
+    return arguments.real(name, value) if scalar else arguments.vector(name, value)
 
 
 @final
@@ -102,13 +103,8 @@ class Ball(ConvexSet):
     """Points at Euclidean distance at most `radius` from the centre, by default the origin."""
 
     kind: ClassVar[str] = "ball"
-    radius: float
-    center: tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        self._keep(radius=checks.positive("radius", self.radius))
-        if self.center is not None:
-            self._keep(center=checks.vector("center", self.center))
+    radius: Positive
+    center: Vector | None = None
 
     def _describe(self) -> Facts:
         dimension = None if self.center is None else len(self.center)
@@ -133,10 +129,7 @@ class LOneBall(ConvexSet):
     """The absolute values of the coordinates sum to at most `radius`."""
 
     kind: ClassVar[str] = "l1-ball"
-    radius: float
-
-    def __post_init__(self) -> None:
-        self._keep(radius=checks.positive("radius", self.radius))
+    radius: Positive
 
     def _describe(self) -> Facts:
         return Facts(diameter=2.0 * self.radius)
@@ -153,10 +146,7 @@ class Simplex(ConvexSet):
     """Non-negative coordinates that sum to `total`; flat, so it has no interior."""
 
     kind: ClassVar[str] = "simplex"
-    total: float = 1.0
-
-    def __post_init__(self) -> None:
-        self._keep(total=checks.positive("total", self.total))
+    total: Positive = 1.0
 
     def _describe(self) -> Facts:
         return Facts(diameter=slightly_above(math.sqrt(2.0) * self.total), has_interior=False)
@@ -191,10 +181,7 @@ class Diameter(ConvexSet):
 
     kind: ClassVar[str] = "diameter"
     # The default only shadows the property of the base class; it is refused below.
-    diameter: float = math.inf
-
-    def __post_init__(self) -> None:
-        self._keep(diameter=checks.positive("diameter", self.diameter))
+    diameter: Positive = math.inf
 
     def _describe(self) -> Facts:
         return Facts(diameter=self.diameter, has_interior=None)

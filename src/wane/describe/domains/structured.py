@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, final
+from typing import Annotated, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wane import arguments
+from wane.arguments import Each, NonNegative, Whole, nonnegative
 from wane.arrays import Array
 from wane.describe.arrays import read_only
-from wane.describe.domains import checks
 from wane.describe.domains.base import Domain, Facts
 from wane.describe.domains.kernels import chain_levels, shrinkage
 from wane.errors import InvalidDescription
@@ -32,29 +33,25 @@ class GroupLasso(Domain):
 
     kind: ClassVar[str] = "group-lasso"
     weight: float | tuple[float, ...]
-    groups: tuple[tuple[int, ...], ...]
+    groups: Annotated[tuple[tuple[int, ...], ...], Each(Each(Whole(least=0), fewest=0))]
 
     def __post_init__(self) -> None:
-        groups = checks.each("groups", self.groups, _group)
-        members = [member for group in groups for member in group]
+        super().__post_init__()
+        members = [member for group in self.groups for member in group]
         if len(set(members)) < len(members):
             twice = next(m for m in members if members.count(m) > 1)
             raise InvalidDescription(
-                f"groups={checks.shown(self.groups)} hold coordinate {twice} twice; "
+                f"groups={arguments.shown(self.groups)} hold coordinate {twice} twice; "
                 "give groups that do not overlap"
             )
         single = isinstance(self.weight, (int, float, np.integer, np.floating))
-        weight = (
-            checks.nonnegative("weight", self.weight)
-            if single
-            else checks.each("weight", self.weight, checks.nonnegative)
-        )
-        if isinstance(weight, tuple) and len(weight) != len(groups):
+        weight = (nonnegative if single else Each(nonnegative))("weight", self.weight)
+        if isinstance(weight, tuple) and len(weight) != len(self.groups):
             raise InvalidDescription(
-                f"weight={checks.shown(self.weight)} does not have one entry for each of the "
-                f"{len(groups)} groups; give that many, or one number"
+                f"weight={arguments.shown(self.weight)} does not have one entry for each of the "
+                f"{len(self.groups)} groups; give that many, or one number"
             )
-        self._keep(groups=groups, weight=weight)
+        self._keep(weight=weight)
 
     def _describe(self) -> Facts:
         return Facts()
@@ -94,24 +91,19 @@ class GroupLasso(Domain):
         return np.asarray(self._group_lengths(points) @ self._layout[3])
 
 
-def _group(name: str, group: object) -> tuple[int, ...]:
-    members = checks.sequence(name, group)
-    return tuple(checks.whole(f"{name}[{i}]", m, least=0) for i, m in enumerate(members))
-
-
 @final
 @dataclass(frozen=True)
 class SortedLOne(Domain):
     """The k-th largest |x_i| costs weights[k] (OWL, SLOPE); weights must not increase."""
 
     kind: ClassVar[str] = "sorted-l1"
-    weights: tuple[float, ...]
+    weights: Annotated[tuple[float, ...], Each(nonnegative)]
 
     def __post_init__(self) -> None:
-        self._keep(weights=checks.each("weights", self.weights, checks.nonnegative))
+        super().__post_init__()
         if any(a < b for a, b in zip(self.weights, self.weights[1:], strict=False)):
             raise InvalidDescription(
-                f"weights={checks.shown(self.weights)} increase somewhere, which is not convex; "
+                f"weights={arguments.shown(self.weights)} increase somewhere, which is not convex; "
                 "sort them from large to small"
             )
 
@@ -141,10 +133,7 @@ class TotalVariation(Domain):
     """weight*(sum of |x[k+1] - x[k]|): neighbouring coordinates become equal."""
 
     kind: ClassVar[str] = "total-variation"
-    weight: float
-
-    def __post_init__(self) -> None:
-        self._keep(weight=checks.nonnegative("weight", self.weight))
+    weight: NonNegative
 
     def _describe(self) -> Facts:
         return Facts()
