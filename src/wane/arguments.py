@@ -126,14 +126,12 @@ nonnegative = Real(least=0.0)
 probability = Real(least=0.0, most=1.0)
 count = Whole(least=1)
 vector = Each(finite)
-flag = Kind((bool,))
 
 Finite = Annotated[float, finite]
 Positive = Annotated[float, positive]
 NonNegative = Annotated[float, nonnegative]
 Probability = Annotated[float, probability]
 Count = Annotated[int, count]
-Flag = Annotated[bool, flag]
 
 
 def real(
@@ -191,6 +189,14 @@ def matrix(name: str, rows: object) -> tuple[tuple[float, ...], ...]:
     return table
 
 
+def flag(name: str, value: object) -> bool:
+    """Return a truth value, or refuse what is none by name."""
+    if not isinstance(value, bool):
+        raise InvalidDescription(refusal(name, value, "true or false"))
+    return value
+
+
+Flag = Annotated[bool, flag]
 Vector = Annotated[tuple[float, ...], vector]
 Matrix = Annotated[tuple[tuple[float, ...], ...], matrix]
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Annotated
 
+from wane.arguments import Checked, NonNegative, Real
 from wane.certificates.certificate import Certificate
-from wane.describe import check
 from wane.guarantees import GaussianDP
 from wane.report.format import round_up_to
 
+_NOISY = Real(above=0.0, cure="zero would need infinite noise")
 
-class PrivacyGoal(ABC):
+
+class PrivacyGoal(Checked, ABC):
     """A promise that a certificate keeps or does not keep."""
 
     def met_by(self, certificate: Certificate) -> bool:
@@ -37,13 +40,8 @@ class PrivacyGoal(ABC):
 class ApproximateGoal(PrivacyGoal):
     """At most `epsilon` at `delta`."""
 
-    epsilon: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        check.real("epsilon", self.epsilon, least=0.0)
-        cure = "Gaussian noise gives no pure guarantee"
-        check.real("delta", self.delta, above=0.0, most=1.0, cure=cure)
+    epsilon: NonNegative
+    delta: Annotated[float, Real(above=0.0, most=1.0, cure="Gaussian noise is never pure")]
 
     @property
     def level(self) -> float:
@@ -68,12 +66,8 @@ class ApproximateGoal(PrivacyGoal):
 class RenyiGoal(PrivacyGoal):
     """A Renyi divergence of this order of at most `divergence`."""
 
-    order: float
-    divergence: float
-
-    def __post_init__(self) -> None:
-        check.real("order", self.order, above=1.0)
-        check.real("divergence", self.divergence, above=0.0, cure="zero would need infinite noise")
+    order: Annotated[float, Real(above=1.0)]
+    divergence: Annotated[float, _NOISY]
 
     @property
     def level(self) -> float:
@@ -96,15 +90,12 @@ class RenyiGoal(PrivacyGoal):
 class ConcentratedGoal(PrivacyGoal):
     """Zero-concentrated privacy with this rho."""
 
-    rho: float
-
-    def __post_init__(self) -> None:
-        check.real("zcdp", self.rho, above=0.0, cure="zero would need infinite noise")
+    zcdp: Annotated[float, _NOISY]
 
     @property
     def level(self) -> float:
         """The parameter rho."""
-        return float(self.rho)
+        return float(self.zcdp)
 
     def level_of(self, certificate: Certificate) -> float:
         """The least rho, infinite where no theorem gives one."""
@@ -116,17 +107,14 @@ class ConcentratedGoal(PrivacyGoal):
         return math.sqrt(2.0 * level)
 
     def __str__(self) -> str:
-        return f"zero-concentrated privacy with rho={self.rho:g}"
+        return f"zero-concentrated privacy with rho={self.zcdp:g}"
 
 
 @dataclass(frozen=True)
 class GaussianGoal(PrivacyGoal):
     """Gaussian privacy with this mu."""
 
-    mu: float
-
-    def __post_init__(self) -> None:
-        check.real("mu", self.mu, above=0.0, cure="zero would need infinite noise")
+    mu: Annotated[float, _NOISY]
 
     @property
     def level(self) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wane.describe import check
+from wane.arguments import Checked, Count
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,10 @@ class FullBatch:
 
 
 @dataclass(frozen=True)
-class _Sized:
-    size: int
+class _Sized(Checked):
+    fields_of: ClassVar[str] = "batches."
     kind: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        check.whole("batches.size", self.size, least=1)
+    size: Count
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
-from wane.describe import check
+from wane.arguments import (
+    Checked,
+    Count,
+    Finite,
+    Flag,
+    Kind,
+    NonNegative,
+    Positive,
+    Probability,
+    nonnegative,
+    positive,
+)
 from wane.errors import InvalidDescription
 
 
@@ -23,7 +35,7 @@ class LossForm(enum.Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Objective:
+class Objective(Checked):
     """Regularity of every record's loss, on an open convex set that contains the domain.
 
     A record's *contribution* is the vector that it adds to the sum of a step: its gradient, after
@@ -56,55 +68,29 @@ class Objective:
             upwards by at least kappa, up to lambda; this is false of a null record.
     """
 
-    gradient_bound: float | None = None
-    gradient_difference_bound: float | None = None
-    smoothness: float | None = None
-    strong_convexity: float | None = None
-    clipped: bool = False
-    form: LossForm = LossForm.GENERAL
-    ridge: float = 0.0
-    dimension: int | None = None
-    holder_exponent: float | None = None
-    holder_constant: float | None = None
-    holder_everywhere: bool = False
+    fields_of: ClassVar[str] = "objective."
+    gradient_bound: Positive | None = None
+    gradient_difference_bound: Positive | None = None
+    smoothness: NonNegative | None = None
+    strong_convexity: Finite | None = None
+    clipped: Flag = False
+    form: Annotated[LossForm, Kind((LossForm,))] = LossForm.GENERAL
+    ridge: NonNegative = 0.0
+    dimension: Count | None = None
+    holder_exponent: Probability | None = None
+    holder_constant: NonNegative | None = None
+    holder_everywhere: Flag = False
     dissipativity: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        self._keep("gradient_bound", above=0.0)
-        self._keep("gradient_difference_bound", above=0.0)
-        self._keep("smoothness", least=0.0)
-        self._keep("strong_convexity")
-        self._keep("ridge", least=0.0)
-        self._keep("holder_exponent", least=0.0, most=1.0)
-        self._keep("holder_constant", least=0.0)
-        self._check_flags()
-        self._check_pairs()
-        self._check_curvature()
-        if self.dimension is not None:
-            check.whole("objective.dimension", self.dimension, least=1)
-
-    def _keep(self, name: str, **limits: float) -> None:
-        value = getattr(self, name)
-        if value is not None:
-            number = check.real(f"objective.{name}", value, **limits)  # type: ignore[arg-type]
-            object.__setattr__(self, name, number)
-
-    def _check_flags(self) -> None:
-        for name in ("clipped", "holder_everywhere"):
-            if not isinstance(getattr(self, name), bool):
-                raise InvalidDescription(
-                    f"objective.{name} must be true or false, got {getattr(self, name)!r}."
-                )
-        if not isinstance(self.form, LossForm):
-            raise InvalidDescription(
-                f"objective.form must be a LossForm, got {self.form!r}; "
-                f"one of {', '.join(f.value for f in LossForm)}."
-            )
+        super().__post_init__()
         if self.clipped and self.gradient_bound is None:
             raise InvalidDescription(
                 "objective.gradient_bound must be given when clipped is true, got None; "
                 "it is the clipping threshold."
             )
+        self._check_pairs()
+        self._check_curvature()
 
     def _check_pairs(self) -> None:
         if (self.holder_exponent is None) != (self.holder_constant is None):
@@ -117,9 +103,9 @@ class Objective:
                 raise InvalidDescription(
                     f"objective.dissipativity must be a pair (lambda, kappa), got {pair!r}."
                 )
-            lam = check.real("objective.dissipativity[0]", pair[0], least=0.0)
-            kappa = check.real("objective.dissipativity[1]", pair[1], above=0.0)
-            object.__setattr__(self, "dissipativity", (lam, kappa))
+            lam = nonnegative("objective.dissipativity[0]", pair[0])
+            kappa = positive("objective.dissipativity[1]", pair[1])
+            self._keep(dissipativity=(lam, kappa))
 
     def _check_curvature(self) -> None:
         """A gradient that changes by m |x - y| or more has no smaller Lipschitz constant."""

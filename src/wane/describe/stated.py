@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from wane.describe import check
+from wane.arguments import Checked, Count, Kind, NonNegative, Probability
 from wane.describe.json_text import read_json
 from wane.describe.threat import Adjacency
 from wane.errors import InvalidDescription
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatedRelease:
+class StatedRelease(Checked):
     """A release that costs what is stated; whoever states it vouches for it.
 
     Such as a noisy number that a run then uses, the promise that a run still to be planned will
@@ -32,29 +32,22 @@ class StatedRelease:
 
     name: str
     source: str
-    adjacency: Adjacency
-    mu: float | None = None
-    epsilon: float | None = None
-    delta: float | None = None
-    failure: float = 0.0
+    adjacency: Annotated[Adjacency, Kind((Adjacency,))]
+    mu: NonNegative | None = None
+    epsilon: NonNegative | None = None
+    delta: Probability | None = None
+    failure: Probability = 0.0
     other: str = ""
-    rows_per_person: int = 1
+    rows_per_person: Count = 1
 
     def __post_init__(self) -> None:
-        check.kind("adjacency", self.adjacency, (Adjacency,))
-        check.whole("rows_per_person", self.rows_per_person, least=1)
+        super().__post_init__()
         given = [self.mu is not None, self.epsilon is not None, bool(self.other)]
         if given.count(True) != 1 or (self.epsilon is None) != (self.delta is None):
             raise InvalidDescription(
                 "the cost must be stated as mu, or as epsilon and delta, got "
                 f"mu={self.mu}, epsilon={self.epsilon}, delta={self.delta}; state one of them."
             )
-        for name in ("mu", "epsilon"):
-            if getattr(self, name) is not None:
-                check.real(name, getattr(self, name), least=0.0)
-        for name in ("delta", "failure"):
-            if getattr(self, name) is not None:
-                check.real(name, getattr(self, name), least=0.0, most=1.0)
 
     @property
     def cost(self) -> dict[str, Any]:

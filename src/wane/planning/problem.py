@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from wane.describe import Adjacency, NoisyDescent, Objective, Schedule, check
+from wane.arguments import Checked, Kind, Real, Whole
+from wane.describe import Adjacency, NoisyDescent, Objective, Schedule
 from wane.describe.domains import Ball
 from wane.describe.schedule import Phase
 from wane.errors import InvalidDescription
 
+_SIZE = Real(least=1e-60, most=1e60, cure="change the units")
+_CONVEX = Real(least=0.0, cure="the risk of losses that are not convex is not certified")
+
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
+class Problem(Checked):
     """Losses to minimise, from the origin, whose average is least within a known distance.
 
     Attributes:
@@ -29,35 +33,26 @@ class Problem:
         adjacency: which data sets are neighbours.
     """
 
-    gradient_bound: float
-    smoothness: float
-    dimension: int
-    records: int
-    start_distance: float
-    strong_convexity: float = 0.0
-    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    gradient_bound: Annotated[float, _SIZE]
+    smoothness: Annotated[float, _SIZE]
+    dimension: Annotated[int, Whole(least=1, most=10**12)]
+    records: Annotated[int, Whole(least=1, most=10**15)]
+    start_distance: Annotated[float, _SIZE]
+    strong_convexity: Annotated[float, _CONVEX] = 0.0
+    adjacency: Annotated[Adjacency, Kind((Adjacency,))] = Adjacency.REPLACE_ONE
 
     def __post_init__(self) -> None:
-        for name in ("gradient_bound", "smoothness", "start_distance"):
-            self._keep(name, check.real(name, getattr(self, name), above=0.0, most=1e60))
-            check.real(name, getattr(self, name), least=1e-60, cure="change the units")
-        cure = "the risk of losses that are not convex is not certified"
-        m = check.real("strong_convexity", self.strong_convexity, least=0.0, cure=cure)
-        check.whole("dimension", self.dimension, least=1, most=10**12)
-        check.whole("records", self.records, least=1, most=10**15)
-        check.kind("adjacency", self.adjacency, (Adjacency,))
+        super().__post_init__()
+        m = self.strong_convexity
         if m > self.smoothness:
             raise InvalidDescription(
                 f"strong_convexity must be at most smoothness={self.smoothness!r}, got {m!r}; "
                 "no loss curves more than its gradient changes."
             )
         # a gradient of length C at the start puts the minimiser within C/m of it
-        self._keep("start_distance", min(self.start_distance, _above(self.gradient_bound, m)))
+        self._keep(start_distance=min(self.start_distance, _above(self.gradient_bound, m)))
         # and what the rounding of C/m added to the ball is taken from m
-        self._keep("strong_convexity", min(m, _below(self.gradient_bound, self.start_distance)))
-
-    def _keep(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
+        self._keep(strong_convexity=min(m, _below(self.gradient_bound, self.start_distance)))
 
     @property
     def sensitivity(self) -> float:
