@@ -305,7 +305,8 @@ class SampledPlan:
         for theta in (0.2, 0.5, 0.8):
             horizons, distances = self._profiles(cap, theta)
             each = np.array([self.atom(x, theta).renyi(order) for x in self.levels.tolist()])
-            costs = each @ self.counts(horizons) + 0.5 * order * distances
+            with np.errstate(over="ignore"):  # beyond all floats is infinity, which claims nothing
+                costs = each @ self.counts(horizons) + 0.5 * order * distances
             place = int(np.argmin(costs))
             failing = self.failure(exceeded, int(horizons[place]))
             good = float(costs[place]) * (1.0 + 1e-12)
