@@ -149,7 +149,7 @@ def test_several_releases_are_charged_together():
 
 
 def test_a_void_certificate_claims_nothing():
-    made = document(account=VOID)
+    made = document(circumstances=VOID)
     valid(made)
     assert made["epsilon"] == "infinity"
     assert {v["epsilon"] for v in made["verdicts"]} == {None}
@@ -192,7 +192,7 @@ def test_the_hash_is_of_the_configuration():
     same = document()["configuration_sha256"]
     assert same == configuration_hash(certify(RUN))
     assert same != document(replace(RUN, steps=8001))["configuration_sha256"]
-    assert same == document(account=Circumstances(tuning="other"))["configuration_sha256"]
+    assert same == document(circumstances=Circumstances(tuning="other"))["configuration_sha256"]
 
 
 class Page(html.parser.HTMLParser):
@@ -295,10 +295,10 @@ def test_the_page_is_self_contained_and_accessible():
 
 
 def test_what_comes_from_outside_is_escaped():
-    account = Circumstances(
+    circumstances = Circumstances(
         released='<script>alert("x")</script>', context=(("<b>", "&amp;<i>"),), tuning="<u>"
     )
-    page = Page.of(document(account=account))
+    page = Page.of(document(circumstances=circumstances))
     assert not {tag for tag, _ in page.tags} & {"script", "b", "i", "u"}
 
 

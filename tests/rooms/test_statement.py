@@ -112,8 +112,8 @@ def document():
 
 @pytest.fixture(scope="module")
 def void():
-    account = Circumstances(noise=NoiseSource.SEED, voids=("A seed was used.",))
-    return certificate_document(certify(RUN), delta=DELTA, account=account)
+    circumstances = Circumstances(noise=NoiseSource.SEED, voids=("A seed was used.",))
+    return certificate_document(certify(RUN), delta=DELTA, circumstances=circumstances)
 
 
 def test_the_statement_says_what_the_certificate_says(document):

@@ -86,7 +86,7 @@ class Fit:
     sampling: Any = None
 
     @property
-    def account(self) -> Circumstances:
+    def circumstances(self) -> Circumstances:
         """All that the numbers depend on."""
         if self.sampling is None:
             return Circumstances()
@@ -98,7 +98,7 @@ class Fit:
     @property
     def name(self) -> tuple[str, float]:
         """The same for fits that are certified alike."""
-        return home.configuration_hash(self.certificate, self.account.sampler), self.delta
+        return home.configuration_hash(self.certificate, self.circumstances.sampler), self.delta
 
 
 def verdict(document: dict[str, Any], made_by: str, seconds: float = SECONDS) -> Verdict:
@@ -206,7 +206,7 @@ class Collector:
         make = getattr(home.certificate_document, "__wrapped__", home.certificate_document)
         try:
             with stopped_after(SECONDS):
-                made = make(fit.certificate, delta=fit.delta, account=fit.account)
+                made = make(fit.certificate, delta=fit.delta, circumstances=fit.circumstances)
         except TakesLong:
             COUNTS["certificates of fits that take long to write"] += 1
         else:

@@ -78,10 +78,10 @@ def sampled():
     )
     posterior = Posterior(losses=losses, records=500, prior_precision=1.0, temperature=20.0)
     run = OverdampedRun(posterior=posterior, step_size=0.5, steps=200, samples=2)
-    account = Circumstances(
+    circumstances = Circumstances(
         noise=NoiseSource.OPERATING_SYSTEM, sampler=sampler_of(run), released="Two samples."
     )
-    return certificate_document(certify_samples(run), delta=1e-5, account=account)
+    return certificate_document(certify_samples(run), delta=1e-5, circumstances=circumstances)
 
 
 def fitted(seed=None):
@@ -96,7 +96,7 @@ def fitted(seed=None):
 
 
 def released():
-    account = Circumstances(
+    circumstances = Circumstances(
         noise=NoiseSource.OPERATING_SYSTEM,
         released="Three coefficients.",
         grid=2.0**-10,
@@ -106,7 +106,7 @@ def released():
         context=(("model", "logistic"),),
     )
     certificate = certify(make_run(**SMALL, batches=Cyclic(50))).for_persons(4)
-    return certificate_document(certificate, delta=1e-5, account=account)
+    return certificate_document(certificate, delta=1e-5, circumstances=circumstances)
 
 
 KINDS = {

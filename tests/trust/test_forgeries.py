@@ -136,8 +136,8 @@ def test_the_first_line_of_a_contradicted_document(document, tmp_path, capsys):
 
 def test_a_void_certificate_is_called_void_first(tmp_path, capsys):
     """It was "verified: 6 of 6", status 0."""
-    account = Circumstances(noise=NoiseSource.SEED, voids=("A seed was used.",))
-    made = certificate_document(certify(RUN), delta=1e-5, account=account)
+    circumstances = Circumstances(noise=NoiseSource.SEED, voids=("A seed was used.",))
+    made = certificate_document(certify(RUN), delta=1e-5, circumstances=circumstances)
     path = tmp_path / "void.json"
     path.write_text(json.dumps(made))
     assert main(["verify", str(path)]) == 1
@@ -162,7 +162,7 @@ def test_nothing_is_enforced_where_nothing_ran(document):
         "derived",
     }
     ran = Circumstances(noise=NoiseSource.OPERATING_SYSTEM)
-    made = certificate_document(certify(RUN), delta=1e-5, account=ran)
+    made = certificate_document(certify(RUN), delta=1e-5, circumstances=ran)
     assert made["title"] == "Privacy certificate"
     assert made["bases"]["enforced"] == "enforced while running"
 

@@ -94,7 +94,9 @@ def test_estimators_release_points_of_the_grid():
 def test_the_certificate_says_what_the_grid_cures(run_with):
     run = run_with()
     plain = certificate_document(certify(run), delta=1e-5)["numerics"]
-    rounded = certificate_document(certify(run), delta=1e-5, account=Circumstances(grid=2.0**-11))
+    rounded = certificate_document(
+        certify(run), delta=1e-5, circumstances=Circumstances(grid=2.0**-11)
+    )
     assert rounded["numerics"].startswith(plain)
     for words in ("0.000488281", "low-order bits", "does not make the noise inside"):
         assert words in rounded["numerics"] and words not in plain

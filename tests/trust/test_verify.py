@@ -130,7 +130,9 @@ def test_a_void_certificate_claims_nothing():
     from wane.certificates import Circumstances
 
     run = preset("Cyclic noisy SGD")
-    made = certificate_document(certify(run), delta=1e-5, account=Circumstances(voids=("seeded",)))
+    made = certificate_document(
+        certify(run), delta=1e-5, circumstances=Circumstances(voids=("seeded",))
+    )
     found = verify(json.loads(json.dumps(made)))
     assert found.void and not found.verified and not found.contradictions
     assert all(row.why == "claims nothing" for row in found.checked)

@@ -164,7 +164,9 @@ def test_side_releases_of_other_kinds_are_not_called_verified():
 
 def test_a_void_document_promises_nothing_of_its_side_releases():
     parts = together((side(GaussianDP(0.3)), certify(RIDGE_RUN)))
-    document = certificate_document(parts, delta=1e-5, account=Circumstances(voids=("a seed",)))
+    document = certificate_document(
+        parts, delta=1e-5, circumstances=Circumstances(voids=("a seed",))
+    )
     valid(document)
     assert document["releases"][0]["guarantee"] is None
     found = verify(document)

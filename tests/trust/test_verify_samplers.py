@@ -35,7 +35,7 @@ def sampled_document(run, certificate=None, delta=1e-6):
         range_of_loss=known.range_of_loss,
     )
     made = certificate or certify_samples(run)
-    return document_of(made, delta=delta, account=Circumstances(sampler=sampler))
+    return document_of(made, delta=delta, circumstances=Circumstances(sampler=sampler))
 
 
 CONVEX = Losses(

@@ -20,13 +20,13 @@ RUN = make_run(records=1000, steps=400, step_size=1.0)
 
 @pytest.fixture(scope="module")
 def document():
-    account = Circumstances(
+    circumstances = Circumstances(
         noise=NoiseSource.OPERATING_SYSTEM,
         released=NASTY,
         tuning=NASTY,
         context=(("target", NASTY), (NASTY, "x")),
     )
-    return certificate_document(certify(RUN), delta=1e-5, account=account)
+    return certificate_document(certify(RUN), delta=1e-5, circumstances=circumstances)
 
 
 @pytest.mark.parametrize("made", [lambda d: model_card(d, "a model"), privacy_statement])

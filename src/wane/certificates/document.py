@@ -34,10 +34,10 @@ def certificate_document(
     *,
     delta: float | None = None,
     epsilon: float | None = None,
-    account: Circumstances = FROM_DESCRIPTION,
+    circumstances: Circumstances = FROM_DESCRIPTION,
 ) -> dict[str, Any]:
     """Return everything a certificate says at one delta (or at one epsilon) as JSON-ready data."""
-    account = replace(account, voids=_voids(certificate, account))
+    circumstances = replace(circumstances, voids=_voids(certificate, circumstances))
     certificate = certificate.nominal
     if delta is None:
         if epsilon is None:
@@ -45,14 +45,14 @@ def certificate_document(
         delta = delta_for(certificate, epsilon)
     last = _last_run(certificate)
     best = last.best(delta)
-    ran = account.noise.ran
-    sampler = None if account.sampler is None else account.sampler.to_fields()
+    ran = circumstances.noise.ran
+    sampler = None if circumstances.sampler is None else circumstances.sampler.to_fields()
     made = {
         "format": FORMAT,
         "version": VERSION,
-        "title": account.noise.title,
-        "status": "void" if account.voids else "certified",
-        "void_because": list(account.voids),
+        "title": circumstances.noise.title,
+        "status": "void" if circumstances.voids else "certified",
+        "void_because": list(circumstances.voids),
         **certificate_fields(last, delta=delta, ran=ran),
         **_whole(certificate, delta),
         "unit": wording.unit_words(certificate.rows_per_person),
@@ -63,17 +63,17 @@ def certificate_document(
         "statement": wording.theorem_fields(best.theorem),
         "symbols": wording.symbol_rows(last.run),
         "constants": wording.constant_rows(
-            last.run, account.origin, ran=ran, sampler=sampler, facts=last.facts
+            last.run, circumstances.origin, ran=ran, sampler=sampler, facts=last.facts
         ),
-        "bases": wording.basis_words(account.declared, ran),
+        "bases": wording.basis_words(circumstances.declared, ran),
         "releases": _releases(certificate, delta),
-        **account.to_fields(),
+        **circumstances.to_fields(),
         **_stated(certificate),
         "description": run_to_fields(last.run),
-        "configuration_sha256": configuration_hash(certificate, account.sampler),
+        "configuration_sha256": configuration_hash(certificate, circumstances.sampler),
         "versions": _versions(),
     }
-    whole = _void(made) if account.voids else made
+    whole = _void(made) if circumstances.voids else made
     return whole | {"document_sha256": _sha256(whole)}
 
 
@@ -125,9 +125,9 @@ def _sha256(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _voids(certificate: Certificate, account: Circumstances) -> tuple[str, ...]:
+def _voids(certificate: Certificate, circumstances: Circumstances) -> tuple[str, ...]:
     """Why nothing is claimed, by the certificate or by the circumstances."""
-    return tuple(dict.fromkeys((*certificate.void_because, *account.voids)))
+    return tuple(dict.fromkeys((*certificate.void_because, *circumstances.voids)))
 
 
 def _last_run(certificate: Certificate) -> Certificate:

@@ -53,7 +53,7 @@ class Release:
         return made
 
     @property
-    def account(self) -> Circumstances:
+    def circumstances(self) -> Circumstances:
         """How the run was carried out."""
         count = self.model.coef_.size
         count += getattr(self.model.intercept_, "size", 1) if self.model.fit_intercept else 0
@@ -99,7 +99,9 @@ class Release:
 
     def document(self) -> dict[str, Any]:
         """The certificate as a JSON document."""
-        return certificate_document(self.certificate, delta=self.delta, account=self.account)
+        return certificate_document(
+            self.certificate, delta=self.delta, circumstances=self.circumstances
+        )
 
     def write(self, folder: Path) -> dict[str, Any]:
         """Write everything into a folder that holds the schema, and return the certificate."""

@@ -184,8 +184,8 @@ def _released(model: Any, job: Job, described: Schema, folder: Path) -> dict[str
     document = certificate_document(
         model.certificate_,
         delta=job.require("delta"),
-        account=replace(
-            _account(model, context),
+        circumstances=replace(
+            _circumstances(model, context),
             earlier=earlier_releases(model.account, job.require("delta")),
         ),
     )
@@ -203,7 +203,7 @@ def _released(model: Any, job: Job, described: Schema, folder: Path) -> dict[str
     }
 
 
-def _account(model: Any, context: tuple[tuple[str, str], ...]) -> Circumstances:
+def _circumstances(model: Any, context: tuple[tuple[str, str], ...]) -> Circumstances:
     count = model.coef_.size + (model.intercept_.size if model.fit_intercept else 0)
     many = f"{model.n_samples} independent chains" if model.n_samples > 1 else "one chain"
     from wane.run import release_grid  # slow to import

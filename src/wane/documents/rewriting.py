@@ -30,8 +30,8 @@ def rewritten(document: Mapping[str, Any]) -> dict[str, Any]:
     What only the holder of the data can know is taken from the document as it stands.
     """
     delta = check.real("delta", document["delta"], least=0.0, most=1.0)
-    account = account_of(document)
-    return certificate_document(certificate_of(document), delta=delta, account=account)
+    circumstances = circumstances_of(document)
+    return certificate_document(certificate_of(document), delta=delta, circumstances=circumstances)
 
 
 def certificate_of(document: Mapping[str, Any]) -> Certificate:
@@ -75,7 +75,7 @@ def _stated(level: Mapping[str, Any] | None, void: bool) -> Guarantee:
     return WithFailure(GaussianDP(mu), failure) if failure else GaussianDP(mu)
 
 
-def account_of(document: Mapping[str, Any]) -> Circumstances:
+def circumstances_of(document: Mapping[str, Any]) -> Circumstances:
     """Return the circumstances as the document states them; those it lacks are unknown."""
     exact = document.get("rounding", {}).get("exact_noise")
     sampler = document.get("sampler")

@@ -197,8 +197,10 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
     def document(self, delta: float) -> dict[str, Any]:
         """Return the certificate as a document, which `wane verify` checks."""
         order = (("order of the batches", WHATEVER_THE_ORDERS),)
-        account = Circumstances(context=order if self.sampling.order is Order.SHUFFLED else ())
-        return certificate_document(self.certificate(), delta=delta, account=account)
+        circumstances = Circumstances(
+            context=order if self.sampling.order is Order.SHUFFLED else ()
+        )
+        return certificate_document(self.certificate(), delta=delta, circumstances=circumstances)
 
     def composition(self) -> Guarantee:
         """Return what all noisy sums give away together; refused where records are mixed."""
