@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable
 
 from benchmarks.timing import fastest, promise_kept
-from wane.sampling.chain import NormalStart, Overdamped, Target
-from wane.sampling.distance import Direction, Friction, certify_distance, plan_sampling
+from wane.describe.chain import NormalStart, Overdamped, Target
+from wane.describe.distance import Direction
+from wane.sampling.distance import Friction, certify_distance, plan_sampling
 
 TARGET = Target(1.0, 4.0, 10, laplacian_lipschitz=0.0)
 START = NormalStart(0.25, 0.0)

@@ -19,8 +19,8 @@ from benchmarks.report import Cell
 from benchmarks.sampling_peers import Array, Job, blackjax, plain_ula
 from benchmarks.timing import Spread, interleaved, ratio
 from wane.audit import langevin_law
+from wane.describe.chain import NormalStart, Overdamped, Target
 from wane.sampling import GaussianPotential, simulate
-from wane.sampling.chain import NormalStart, Overdamped, Target
 from wane.sampling.distance import plan_sampling
 
 CASES = tuple(instance for instance in INSTANCES if instance.order == 2.0)

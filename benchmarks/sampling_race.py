@@ -19,6 +19,7 @@ from benchmarks import sampling
 from benchmarks.report import Cell
 from benchmarks.sampling_peers import Array, Job, blackjax, plain_ula
 from benchmarks.timing import Spread, ratio
+from wane.describe.chain import Overdamped, PointStart, Underdamped, largest_underdamped_step
 from wane.losses import Logistic
 from wane.sampling import (
     Public,
@@ -27,7 +28,6 @@ from wane.sampling import (
     linear_posterior,
     public_paths,
 )
-from wane.sampling.chain import Overdamped, PointStart, Underdamped, largest_underdamped_step
 from wane.sampling.models import DataPotential
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wane.audit import langevin_law as law
-from wane.sampling.chain import NormalStart, Target, largest_underdamped_step
+from wane.describe.chain import NormalStart, Target, largest_underdamped_step
 from wane.sampling.distance import Friction, plan_sampling
 from wane_papers.sampler import corrected_route as sampler_route
 

@@ -17,9 +17,9 @@ import numpy as np
 from laws.line import Line, Prox, Steps, TooFine, gauss
 from laws.losses import LogCosh, Logistic, Sum, Wave, huber, line
 from wane.describe import Adjacency, Objective
+from wane.describe.posterior import Losses, Posterior
+from wane.describe.samples import OverdampedRun, UnderdampedRun
 from wane.errors import InvalidDescription
-from wane.sampling.posterior import Losses, Posterior
-from wane.sampling.runs import OverdampedRun, UnderdampedRun
 
 UP = 1 + 1e-12
 TAIL = 9.0

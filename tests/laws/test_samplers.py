@@ -19,8 +19,10 @@ from laws.samplers import (
 from laws.soundness import comparisons
 from wane.audit.concrete import Family
 from wane.audit.meaning import PREDICATES, Truth
+from wane.describe.distance import Direction
 from wane.guarantees import GaussianDP
-from wane.sampling.distance import Direction, certify_distance
+from wane.sampling.closeness import closeness
+from wane.sampling.distance import certify_distance
 from wane.sampling.privacy import KINETIC, TRANSFERS, certify_samples, certify_underdamped
 from wane.theorems.theorem import Applies
 
@@ -40,7 +42,7 @@ def judge_privacy(case: SampledCase, met: Counter, worst: dict[str, float]) -> N
 
 
 def judge_distance(case: SampledCase, met: Counter, worst: dict[str, float]) -> None:
-    table = case.sampled.closeness
+    table = closeness(case.sampled.chain)
     for law, target in zip(case.laws, case.targets, strict=True):
         for place, order in enumerate(table.orders):
             if order not in ORDERS:
@@ -93,7 +95,7 @@ def judge_kinetic(case: KineticCase, met: Counter, worst: dict[str, float]) -> N
         else:
             for order in ORDERS:
                 assert order * mu**2 / 2 <= guarantee.renyi(order), (name, order, case)
-    table = case.sampled.closeness
+    table = closeness(case.sampled.chain)
     for law, target in zip(case.laws, case.targets, strict=True):
         for order, first, second in zip(
             table.orders, table.chain_first, table.target_first, strict=True

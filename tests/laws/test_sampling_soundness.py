@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 
 from wane.audit import langevin_law as law
-from wane.sampling.chain import NormalStart, Overdamped, PointStart, Target, Underdamped
-from wane.sampling.distance import Direction, certify_distance, girsanov, optimised
+from wane.describe.chain import NormalStart, Overdamped, PointStart, Target, Underdamped
+from wane.describe.distance import Direction
+from wane.sampling.distance import certify_distance, girsanov, optimised
 from wane.sampling.distance.hypotheses import largest_contracting_step
 from wane.sampling.distance.kinetic import kinetic_divergence
 from wane.sampling.distance.planner import first_step_size
-from wane.sampling.distance.question import girsanov_price
 from wane.sampling.distance.search import log_or_worst, minimise
 from wane.sampling.distance.shifted_girsanov import Free, ShiftedGirsanov
+from wane.sampling.distance.special import girsanov_price
 from wane.sampling.distance.standard import kinetic_letters_of, letters_of
 
 SLACK = 1 + 1e-9

@@ -7,11 +7,12 @@ import pytest
 from vectors import TEN_DIGITS, load
 
 from wane.audit import langevin_law as law
+from wane.describe.distance import Direction
 from wane.guarantees import RenyiDP
 from wane.numerics.normal import gaussian_delta, gaussian_epsilon, gaussian_mu
-from wane.sampling.distance import Direction, girsanov, kinetic, optimised, special
-from wane.sampling.distance.question import girsanov_price
+from wane.sampling.distance import girsanov, kinetic, optimised, special
 from wane.sampling.distance.shifted_girsanov import Free, Grouping, ShiftedGirsanov
+from wane.sampling.distance.special import girsanov_price
 from wane.sampling.distance.standard import KineticLetters, Letters
 from wane.theorems.lemmas.programme import Block, Pool
 from wane_papers.sampler import corrected_route as route, printed, rivals

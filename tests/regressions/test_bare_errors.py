@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import wane
+from wane.describe.chain import Underdamped
+from wane.describe.distance import Direction
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.sampling import PointStart, Target, certify_distance
-from wane.sampling.chain import Underdamped
-from wane.sampling.distance import Direction
 
 RUN = wane.NoisyDescent(
     objective=wane.Objective(gradient_bound=1.0, smoothness=1.0, strong_convexity=0.0),

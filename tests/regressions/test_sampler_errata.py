@@ -10,8 +10,9 @@ import pytest
 from scipy import integrate, stats
 
 from wane.audit import langevin_law as law
+from wane.describe.distance import Direction
 from wane.numerics.roots import largest_satisfying
-from wane.sampling.distance import Direction, optimised
+from wane.sampling.distance import optimised
 from wane.sampling.distance.standard import KineticLetters, Letters
 from wane_papers.modulus.printed import Standing
 from wane_papers.sampler import corrected_route as route, printed

@@ -26,8 +26,8 @@ from wane import (
     certify,
 )
 from wane.describe import LossForm, derived
+from wane.describe.posterior import stacked
 from wane.sampling import Losses, OverdampedRun, Posterior, certify_samples
-from wane.sampling.posterior import stacked
 
 REPLACED, ZERO, ADDED = Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT, Adjacency.ADD_REMOVE
 WHOLE = Objective(gradient_bound=3.0)

@@ -8,16 +8,10 @@ import mpmath
 import numpy as np
 import pytest
 
+from wane.describe.chain import Diffusion, NormalStart, Overdamped, PointStart, Target, Underdamped
+from wane.describe.distance import Direction, Question
 from wane.errors import InvalidDescription
-from wane.sampling.chain import NormalStart, Overdamped, PointStart, Target, Underdamped
-from wane.sampling.distance import (
-    Diffusion,
-    Direction,
-    Question,
-    certify_closeness,
-    certify_distance,
-    hypotheses,
-)
+from wane.sampling.distance import certify_closeness, certify_distance, hypotheses
 from wane.sampling.distance.certify import TabulatedCurve
 from wane.sampling.distance.girsanov import (
     convex_divergence,
@@ -34,8 +28,8 @@ from wane.sampling.distance.kinetic import (
     kinetic_divergence,
     steering_cost,
 )
-from wane.sampling.distance.question import girsanov_price
 from wane.sampling.distance.shifted_girsanov import Free, Grouping
+from wane.sampling.distance.special import girsanov_price
 from wane.sampling.distance.standard import (
     KineticLetters,
     Letters,

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from wane.describe import Objective
+from wane.describe.chain import Overdamped, PointStart
+from wane.describe.distance import Direction
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.sampling import (
@@ -23,9 +25,8 @@ from wane.sampling import (
     exact_gibbs_bounded,
     transfer,
 )
-from wane.sampling.chain import Overdamped, PointStart
 from wane.sampling.closeness import closeness
-from wane.sampling.distance import Direction, certify_distance
+from wane.sampling.distance import certify_distance
 from wane.sampling.distance.kinetic import steering_cost
 from wane.sampling.distance.standard import KineticLetters
 from wane.sampling.kinetic_privacy import (
@@ -278,5 +279,5 @@ def test_the_certified_distance_is_told_with_the_verdict():
     run = OverdampedRun(posterior=made, step_size=1e-4, steps=10**6)
     verdict = {v.analysis.name: v for v in certify_samples(run).verdicts}["gibbs_transfer"]
     (told,) = [f.because for f in verdict.findings if "distance" in f.statement]
-    least = min(run.closeness.chain_first)
+    least = min(closeness(run.chain).chain_first)
     assert f"{least:.3g}" in told and math.isfinite(least)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from wane.describe import Adjacency, Objective
+from wane.describe.chain import PointStart, Target, Underdamped
+from wane.describe.posterior import Losses, Posterior, stacked, stacked_bound
 from wane.errors import InvalidDescription
 from wane.mechanisms import BrownianMechanism, IteratedLaplace, noisy_chain
-from wane.sampling.chain import PointStart, Target, Underdamped
-from wane.sampling.gibbs import exact_gibbs
+from wane.sampling.gibbs import calibrated, exact_draws, exact_gibbs
 from wane.sampling.kinetic_privacy import composed_mu, last_state_mu
-from wane.sampling.posterior import Losses, Posterior, calibrated, stacked, stacked_bound
 
 
 def posterior(adjacency: Adjacency, curvature: tuple[float, float] = (0.5, 2.0)) -> Posterior:
@@ -124,7 +124,7 @@ def test_a_posterior_is_not_calibrated_below_no_temperature():
     with pytest.raises(InvalidDescription, match="coldest"):
         calibrated(made, epsilon=1.0, delta=1e-5, coldest=-0.5)
     warm = calibrated(made, epsilon=1.0, delta=1e-5, coldest=0.0)
-    assert warm.exact().epsilon(1e-5) <= 1.0
+    assert exact_draws(warm).epsilon(1e-5) <= 1.0
 
 
 def test_temperatures_are_not_below_the_posterior_itself_unless_asked():

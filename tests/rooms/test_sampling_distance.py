@@ -15,8 +15,8 @@ from hypothesis import given, settings, strategies as st
 
 import wane
 from wane.audit import langevin_law as law
-from wane.errors import InvalidDescription, NoTheoremApplies, Unreachable
-from wane.sampling.chain import (
+from wane.describe.chain import (
+    Diffusion,
     NormalStart,
     Overdamped,
     PointStart,
@@ -26,12 +26,11 @@ from wane.sampling.chain import (
     largest_overdamped_step,
     largest_underdamped_step,
 )
+from wane.describe.distance import Direction, Reference
+from wane.errors import InvalidDescription, NoTheoremApplies, Unreachable
 from wane.sampling.distance import (
     BOUNDS,
-    Diffusion,
-    Direction,
     Friction,
-    Reference,
     certify_closeness,
     certify_distance,
     optimised,

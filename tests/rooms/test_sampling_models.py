@@ -17,6 +17,7 @@ from wane.sampling import (
     location_posterior,
     mean_posterior,
 )
+from wane.sampling.gibbs import exact_draws
 from wane.sampling.sums import LinearChainSums
 
 ROWS, COLUMNS = 40, 3
@@ -175,12 +176,12 @@ def test_calibration_is_private_and_no_warmer_than_needed():
     posterior = linear(Logistic(), "sign").posterior
     for samples in (1, 5):
         found = calibrated(posterior, epsilon=0.7, delta=1e-5, samples=samples, coldest=0.0)
-        spent = found.exact(samples=samples).epsilon(1e-5)
+        spent = exact_draws(found, samples=samples).epsilon(1e-5)
         assert 0.7 * (1.0 - 1e-6) < spent <= 0.7
     assert calibrated(posterior, epsilon=50.0, delta=1e-5).temperature == 1.0
     mean = mean_posterior(X, norm=1.0).posterior
     found = calibrated(mean, epsilon=0.7, delta=1e-5, coldest=0.0)
-    assert 0.7 * (1.0 - 1e-6) < found.exact().epsilon(1e-5) <= 0.7
+    assert 0.7 * (1.0 - 1e-6) < exact_draws(found).epsilon(1e-5) <= 0.7
 
 
 def test_what_cannot_be_a_posterior_is_refused():

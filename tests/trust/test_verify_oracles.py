@@ -21,8 +21,8 @@ from flint import arb
 from twins.samplers import exact_divergences
 from wane.balls.lemmas.moduli import Affine, Modulus
 from wane.balls.lemmas.tangent_programme import Stretch, least_cost
-from wane.sampling.chain import Overdamped, PointStart, Target
-from wane.sampling.distance import Direction, Question
+from wane.describe.chain import Overdamped, PointStart, Target
+from wane.describe.distance import Direction, Question
 from wane.verify.closeness import Chain, Letters
 
 

@@ -27,7 +27,10 @@ from twins.samplers import (
     sample_laws,
 )
 from wane.describe import FullBatch, NoisyDescent, Objective, Temperature
+from wane.describe.chain import Diffusion, Overdamped, PointStart, Target, Underdamped
+from wane.describe.distance import Direction, Question, Reference
 from wane.describe.domains import Box
+from wane.describe.samples import UnderdampedRun
 from wane.guarantees import (
     GaussianDP,
     GaussianMixture,
@@ -40,9 +43,6 @@ from wane.guarantees import (
 )
 from wane.mechanisms import IteratedLaplace
 from wane.mixing import mixing
-from wane.sampling.chain import Overdamped, PointStart, Target, Underdamped
-from wane.sampling.distance import Diffusion, Direction, Question, Reference
-from wane.sampling.runs import UnderdampedRun
 
 DELTA = 1e-3
 

@@ -18,7 +18,10 @@ from wane import certify, mu_by_position, mu_of_group
 from wane.certificates import together
 from wane.certificates.groups import grouped
 from wane.describe import Adjacency, StatedRelease
+from wane.describe.chain import Overdamped, PointStart, Target, Underdamped
+from wane.describe.distance import Direction, Question
 from wane.describe.domains import MCP, Ridge
+from wane.describe.samples import OverdampedRun, UnderdampedRun
 from wane.guarantees import (
     ChainDP,
     ComposedDP,
@@ -45,15 +48,13 @@ from wane.mechanisms import (
 )
 from wane.mechanisms.amplification import bounded_gaussian, pure_renyi
 from wane.run.discrete_gaussian import DiscreteGaussian
-from wane.sampling.chain import Overdamped, PointStart, Target, Underdamped
 from wane.sampling.closeness import closeness
-from wane.sampling.distance import Direction, Question, certify_closeness, certify_distance
+from wane.sampling.distance import certify_closeness, certify_distance
 from wane.sampling.distance.bounds import steered_kinetic
 from wane.sampling.distance.kinetic import Contraction, steering_cost
 from wane.sampling.distance.standard import kinetic_letters_of
 from wane.sampling.planning import distances
 from wane.sampling.privacy import certify_underdamped
-from wane.sampling.runs import OverdampedRun, UnderdampedRun
 from wane.theorems.lemmas.family import Profile
 from wane.theorems.lemmas.isotonic import mu_squared
 from wane.theorems.lemmas.modulus_programme import Steps, value
@@ -274,7 +275,9 @@ def posterior_law() -> None:
     steep = posterior(gradient_bound=1000.0, height_at_start=None)
     run = OverdampedRun(posterior=steep, step_size=0.01, steps=600)
     far = [max(exact_divergences(Question(run.chain, 2.0, way))) for way in Direction]
-    assert max(run.closeness.target_first[1], run.closeness.chain_first[1]) >= max(far)
+    assert max(closeness(run.chain).target_first[1], closeness(run.chain).chain_first[1]) >= max(
+        far
+    )
     assert distances(run, 2.0).value >= max(far)
 
 

@@ -12,10 +12,10 @@ from scipy import linalg
 
 from twins.exact import Gaussians
 from wane.describe import Adjacency, Objective
-from wane.sampling.chain import Overdamped, PointStart, Target, Underdamped
-from wane.sampling.distance import Diffusion, Direction, Question, Reference
-from wane.sampling.posterior import Losses, Posterior
-from wane.sampling.runs import OverdampedRun, SampledPosterior, UnderdampedRun
+from wane.describe.chain import Diffusion, Overdamped, PointStart, Target, Underdamped
+from wane.describe.distance import Direction, Question, Reference
+from wane.describe.posterior import Losses, Posterior
+from wane.describe.samples import OverdampedRun, SampledPosterior, UnderdampedRun
 
 Law = tuple[np.ndarray, np.ndarray]
 

@@ -1,13 +1,17 @@
-from wane.losses import (
-    LogCosh as LogCosh,
-)
-from wane.sampling.chain import (
+from wane.describe.chain import (
+    Diffusion as Diffusion,
     NormalStart as NormalStart,
     Overdamped as Overdamped,
     PointStart as PointStart,
     Target as Target,
     Underdamped as Underdamped,
     distance_bound as distance_bound,
+)
+from wane.describe.distance import Direction as Direction, Reference as Reference
+from wane.describe.posterior import Losses as Losses, Posterior as Posterior
+from wane.describe.samples import OverdampedRun as OverdampedRun, UnderdampedRun as UnderdampedRun
+from wane.losses import (
+    LogCosh as LogCosh,
 )
 from wane.sampling.diagnostics import (
     DiagnosticsAreReleases as DiagnosticsAreReleases,
@@ -19,10 +23,7 @@ from wane.sampling.diagnostics import (
     split_r_hat as split_r_hat,
 )
 from wane.sampling.distance import (
-    Diffusion as Diffusion,
-    Direction as Direction,
     DistanceCertificate as DistanceCertificate,
-    Reference as Reference,
     SamplingPlan as SamplingPlan,
     certify_closeness as certify_closeness,
     certify_distance as certify_distance,
@@ -38,6 +39,8 @@ from wane.sampling.estimators import (
     PosteriorMean as PosteriorMean,
 )
 from wane.sampling.gibbs import (
+    calibrated as calibrated,
+    exact_draws as exact_draws,
     exact_gibbs as exact_gibbs,
     exact_gibbs_bounded as exact_gibbs_bounded,
 )
@@ -53,11 +56,6 @@ from wane.sampling.planning import (
     distances as distances,
     plan_posterior as plan_posterior,
 )
-from wane.sampling.posterior import (
-    Losses as Losses,
-    Posterior as Posterior,
-    calibrated as calibrated,
-)
 from wane.sampling.potentials import (
     GaussianPotential as GaussianPotential,
     GradientPotential as GradientPotential,
@@ -66,10 +64,6 @@ from wane.sampling.potentials import (
 from wane.sampling.privacy import (
     certify_samples as certify_samples,
     certify_underdamped as certify_underdamped,
-)
-from wane.sampling.runs import (
-    OverdampedRun as OverdampedRun,
-    UnderdampedRun as UnderdampedRun,
 )
 from wane.sampling.simulation import (
     Projected as Projected,
@@ -114,6 +108,7 @@ __all__ = [
     "distances",
     "draw",
     "effective_sample_size",
+    "exact_draws",
     "exact_gibbs",
     "exact_gibbs_bounded",
     "linear_posterior",

@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 from itertools import product
 
-from wane.sampling.chain import Overdamped, Underdamped
+from wane.describe.chain import Overdamped, Underdamped
+from wane.describe.distance import Direction
 from wane.sampling.distance.kinetic import KineticFree, kinetic_divergence
-from wane.sampling.distance.question import Direction, girsanov_price
 from wane.sampling.distance.shifted_girsanov import Free, Grouping, ShiftedGirsanov
+from wane.sampling.distance.special import girsanov_price
 from wane.sampling.distance.standard import kinetic_letters_of, letters_of
 from wane.sampling.transfer import Closeness
 
@@ -20,18 +21,26 @@ _EXPONENTS = (4.0, 10.0, 30.0, 100.0, 400.0, 3000.0)
 _FEW_EXPONENTS = (10.0, 40.0, 3000.0)
 _WINDOWS = (0.3, 1.0, 2.0, 4.0, 8.0)
 _GROUPING = Grouping(32, 0.05)
+_KEPT = "_closeness"
 
 Divergence = Callable[[Direction, float], float]
 
 
 def closeness(chain: Overdamped | Underdamped) -> Closeness:
-    """Tabulate certified distances, whatever the data, at the best of a few free parameters."""
-    bound = _overdamped(chain) if isinstance(chain, Overdamped) else _underdamped(chain)
-    return Closeness(
-        ORDERS,
-        tuple(bound(Direction.CHAIN_FIRST, order) for order in ORDERS),
-        tuple(bound(Direction.REFERENCE_FIRST, order) for order in ORDERS),
-    )
+    """Return certified distances, whatever the data, at the best of a few free parameters.
+
+    The table is kept with the chain, as a cached property would be: several hypotheses and formulas
+    ask for it, and it takes a tenth of a second.
+    """
+    known: dict[str, Closeness] = vars(chain)
+    if _KEPT not in known:
+        bound = _overdamped(chain) if isinstance(chain, Overdamped) else _underdamped(chain)
+        known[_KEPT] = Closeness(
+            ORDERS,
+            tuple(bound(Direction.CHAIN_FIRST, order) for order in ORDERS),
+            tuple(bound(Direction.REFERENCE_FIRST, order) for order in ORDERS),
+        )
+    return known[_KEPT]
 
 
 def _overdamped(chain: Overdamped) -> Divergence:

@@ -9,10 +9,10 @@ from typing import Any
 
 from wane.certificates import Certificate, Sampler
 from wane.describe import NoisyDescent, Temperature, check
+from wane.describe.posterior import Losses, Posterior
+from wane.describe.samples import OverdampedRun
 from wane.errors import InvalidDescription
-from wane.sampling.posterior import Losses, Posterior
 from wane.sampling.privacy import certify_chains
-from wane.sampling.runs import OverdampedRun
 
 KIND = "overdamped-chains"
 NUMBERS = ("laplacian_lipschitz", "height_at_start", "range_of_loss")

@@ -13,15 +13,15 @@ import numpy as np
 
 from wane.arrays import Array
 from wane.describe import check
+from wane.describe.chain import Underdamped
+from wane.describe.posterior import stacked_bound
+from wane.describe.samples import OverdampedRun, UnderdampedRun
 from wane.errors import InvalidDescription
 from wane.run import descend, private_generator
 from wane.run.admission import refuse_add_remove, require_constants, require_room_for_null
 from wane.run.grid import grid_below, to_grid
-from wane.sampling.chain import Underdamped
 from wane.sampling.integrator import exact_step
 from wane.sampling.models import DataPotential
-from wane.sampling.posterior import stacked_bound
-from wane.sampling.runs import OverdampedRun, UnderdampedRun
 from wane.sampling.simulation import Progress, simulate
 from wane.sampling.sums import ChainSums
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 from wane.describe import check
+from wane.describe.chain import Underdamped
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
-from wane.sampling.chain import Underdamped
 from wane.sampling.distance.kinetic import Contraction, steering_cost
 from wane.sampling.distance.standard import KineticLetters, kinetic_letters_of
 

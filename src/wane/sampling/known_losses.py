@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from wane.describe import Objective, check
+from wane.describe.posterior import Losses
 from wane.errors import InvalidDescription
 from wane.losses import LOSSES, Loss, SampledLoss
 from wane.losses.huber import huber_height
-from wane.sampling.posterior import Losses
 
 
 def linear_losses(

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from wane.arrays import Array
 from wane.describe import Adjacency
+from wane.describe.chain import Target
+from wane.describe.posterior import Losses, Posterior
 from wane.errors import InvalidDescription
 from wane.losses import Loss
-from wane.sampling.chain import Target
 from wane.sampling.known_losses import linear_losses, location_losses, mean_losses, total_norm
-from wane.sampling.posterior import Losses, Posterior
 from wane.sampling.potentials import Potential
 from wane.sampling.sums import ChainSums, LinearChainSums, LocationChainSums, MeanChainSums
 

@@ -6,16 +6,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from wane.describe import check
+from wane.describe.distance import Direction
+from wane.describe.posterior import Posterior
+from wane.describe.samples import OverdampedRun
 from wane.errors import InvalidDescription, Unreachable
-from wane.sampling.distance import (
-    Direction,
-    DistanceCertificate,
-    certify_distance,
-    plan_sampling,
-)
-from wane.sampling.posterior import Posterior, calibrated
+from wane.sampling.distance import DistanceCertificate, certify_distance, plan_sampling
+from wane.sampling.gibbs import calibrated
 from wane.sampling.privacy import certify_samples
-from wane.sampling.runs import OverdampedRun
 
 MOST_STEPS = 2_000_000
 """Longer chains are refused unless asked for by number."""

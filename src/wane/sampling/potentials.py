@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from wane.arrays import Array
 from wane.describe import check
+from wane.describe.chain import Target
 from wane.errors import InvalidDescription
-from wane.sampling.chain import Target
 
 
 class Potential(ABC):

@@ -11,10 +11,11 @@ from dataclasses import replace
 
 from wane.certificates import Certificate, CertifiedRelease, certify
 from wane.describe import Adjacency, NoisyDescent, derived
+from wane.describe.samples import OverdampedRun, SampledPosterior, UnderdampedRun
 from wane.guarantees import GaussianDP, Guarantee
 from wane.sampling import kinetic_privacy
-from wane.sampling.gibbs import exact_gibbs_bounded
-from wane.sampling.runs import OverdampedRun, SampledPosterior, UnderdampedRun
+from wane.sampling.closeness import closeness
+from wane.sampling.gibbs import exact_draws, exact_gibbs_bounded
 from wane.sampling.transfer import transferred
 from wane.theorems.theorem import (
     Answer,
@@ -56,8 +57,8 @@ def _bounded_range(run: SampledPosterior) -> Answer:
 
 @hypothesis("the chain's distance to its target is certified, in both directions")
 def _close(run: SampledPosterior) -> Answer:
-    if run.closeness.useful:
-        best = min(run.closeness.chain_first)
+    if closeness(run.chain).useful:
+        best = min(closeness(run.chain).chain_first)
         return holds(f"D(chain || target) <= {best:.3g} at some order")
     return fails("every bound on the distance is infinite", "more steps, or a smaller step_size")
 
@@ -85,7 +86,7 @@ def gibbs_transfer(run: SampledPosterior) -> Guarantee:
     Claim.  `wane.sampling.transfer.two_triangles` with D(R||R') of the exact Gibbs mechanism, which
     is Gaussian-private with mu = Delta/sqrt(tau m).
     """
-    return transferred(run.closeness, run.posterior.exact()).repeat(run.samples)
+    return transferred(closeness(run.chain), exact_draws(run.posterior)).repeat(run.samples)
 
 
 @theorem(
@@ -105,7 +106,7 @@ def range_transfer(run: SampledPosterior) -> Guarantee:
     exact = exact_gibbs_bounded(
         range_of_difference=spread, temperature=posterior.descent_temperature
     )
-    return transferred(run.closeness, exact).repeat(run.samples)
+    return transferred(closeness(run.chain), exact).repeat(run.samples)
 
 
 @theorem(

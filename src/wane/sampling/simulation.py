@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from wane.arrays import Array
 from wane.describe import check
+from wane.describe.chain import Overdamped, Target, Underdamped
 from wane.describe.domains import Domain
 from wane.errors import InvalidDescription
-from wane.sampling.chain import Overdamped, Target, Underdamped
 from wane.sampling.integrator import exact_step
 from wane.sampling.potentials import Potential
 

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from wane.arrays import Array
 from wane.describe import LossForm, Objective, check
+from wane.describe.posterior import stacked_bound
 from wane.errors import InvalidDescription
 from wane.losses import Logistic, Loss
 from wane.run import Rows
 from wane.run.batching import blocks
 from wane.sampling.known_losses import linear_losses, location_losses, mean_losses, total_norm
-from wane.sampling.posterior import stacked_bound
 
 _UNIT = 2.0**-53
 _LONG_BLOCK, _SHORT_BLOCK, _MANY_CHAINS = 1024, 256, 64

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from wane.describe.distance import Direction
 from wane.numerics.roots import largest_satisfying
 from wane.sampling.distance import optimised
-from wane.sampling.distance.question import Direction
 from wane.sampling.distance.standard import KineticLetters, Letters
 
 

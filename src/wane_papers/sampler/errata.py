@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable
 
 from wane.audit import langevin_law as law
-from wane.sampling.distance import Direction, optimised
+from wane.describe.distance import Direction
+from wane.sampling.distance import optimised
 from wane.sampling.distance.standard import KineticLetters, Letters
 from wane_papers.exhibits import Row, counterexample
 from wane_papers.sampler import corrected_route as route, printed

@@ -1,10 +1,11 @@
 """How far a Langevin chain's last state is from its target: certified, in both directions."""
 
+from wane.describe.chain import Diffusion
+from wane.describe.distance import Direction, Question, Reference
 from wane.sampling.distance.bounds import BOUNDS
 from wane.sampling.distance.certificate import DistanceCertificate
 from wane.sampling.distance.certify import certify_closeness, certify_distance
 from wane.sampling.distance.planner import Friction, SamplingPlan, plan_closeness, plan_sampling
-from wane.sampling.distance.question import Diffusion, Direction, Question, Reference
 
 __all__ = [
     "BOUNDS",

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from functools import partial, wraps
 
-from wane.sampling.chain import Overdamped, Underdamped
+from wane.describe.chain import Diffusion, Overdamped, Underdamped
+from wane.describe.distance import Direction, Dynamics, Question, Reference
 from wane.sampling.distance import girsanov, hypotheses as given, optimised
 from wane.sampling.distance.optimised import Found
-from wane.sampling.distance.question import Diffusion, Direction, Dynamics, Question, Reference
 from wane.sampling.distance.standard import kinetic_letters_of, letters_of
 from wane.theorems.theorem import Citation, Hypothesis, Theorem, theorem
 

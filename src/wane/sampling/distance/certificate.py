@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from wane.describe.distance import Direction, Question, Reference
 from wane.numerics.rounding import round_up
 from wane.report.format import round_up_to
 from wane.sampling.distance.optimised import Found
-from wane.sampling.distance.question import Direction, Question, Reference
 from wane.theorems.theorem import Answers, Applies
 
 

@@ -7,13 +7,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wane.describe.chain import Overdamped, Underdamped
+from wane.describe.distance import Direction, Dynamics, Question, Reference
 from wane.errors import NoTheoremApplies
 from wane.guarantees import RenyiDP
 from wane.numerics.rounding import inflate
-from wane.sampling.chain import Overdamped, Underdamped
 from wane.sampling.distance.bounds import BOUNDS
 from wane.sampling.distance.certificate import DistanceCertificate
-from wane.sampling.distance.question import Direction, Dynamics, Question, Reference
 from wane.theorems.theorem import ask
 
 ORDERS = (1.1, 1.3, 1.7, 2.5, 4.0, 6.0, 9.0, 14.0, 22.0, 35.0, 60.0, 100.0, 200.0, 500.0)

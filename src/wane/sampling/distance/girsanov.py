@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import math
 
+from wane.describe.distance import Direction
 from wane.numerics.rounding import inflate
-from wane.sampling.distance.question import Direction, girsanov_price
-from wane.sampling.distance.special import log_moment, log_moment_of_normal, minus_log_cos
+from wane.sampling.distance.special import (
+    girsanov_price,
+    log_moment,
+    log_moment_of_normal,
+    minus_log_cos,
+)
 from wane.sampling.distance.standard import Letters
 
 _UP = 1e-13

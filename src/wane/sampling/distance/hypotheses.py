@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
+from wane.describe.chain import Underdamped
+from wane.describe.distance import Question
 from wane.errors import Unreachable
 from wane.numerics.roots import largest_satisfying
-from wane.sampling.chain import Underdamped
 from wane.sampling.distance.kinetic import Contraction
-from wane.sampling.distance.question import Question
 from wane.sampling.distance.standard import KineticLetters, kinetic_letters_of
 from wane.theorems.theorem import Answer, Basis, fails, holds, hypothesis, undeclared
 

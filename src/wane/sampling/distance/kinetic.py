@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from wane.describe.distance import Direction
 from wane.numerics.rounding import inflate
-from wane.sampling.distance.question import Direction, girsanov_price
 from wane.sampling.distance.special import (
+    girsanov_price,
     log_moment,
     log_moment_of_normal,
     minus_log_one_minus,

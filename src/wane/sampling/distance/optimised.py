@@ -9,12 +9,13 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from wane.arrays import Array
+from wane.describe.distance import Direction
 from wane.numerics.roots import minimise_scalar_bounded
 from wane.sampling.distance import girsanov
 from wane.sampling.distance.kinetic import KineticFree, kinetic_discretisation, kinetic_divergence
-from wane.sampling.distance.question import LEAST_ORDER, Direction, girsanov_price
 from wane.sampling.distance.search import log_or_worst, minimise
 from wane.sampling.distance.shifted_girsanov import Free, Grouping, ShiftedGirsanov
+from wane.sampling.distance.special import LEAST_ORDER, girsanov_price
 from wane.sampling.distance.standard import KineticLetters, Letters
 
 ROUGH = Grouping(16, 0.1)

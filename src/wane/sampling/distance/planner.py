@@ -14,30 +14,26 @@ import numpy as np
 
 from wane.arrays import Array
 from wane.describe import check
-from wane.errors import NoTheoremApplies, Unreachable
-from wane.numerics.roots import largest_satisfying, minimise_scalar_bounded
-from wane.sampling.chain import (
+from wane.describe.chain import (
     MOST_STEPS,
+    Diffusion,
     InitialLaw,
     Overdamped,
     Target,
     Underdamped,
     largest_overdamped_step,
 )
+from wane.describe.distance import Direction, Question
+from wane.errors import NoTheoremApplies, Unreachable
+from wane.numerics.roots import largest_satisfying, minimise_scalar_bounded
 from wane.sampling.distance import hypotheses as given, optimised
 from wane.sampling.distance.certificate import DistanceCertificate
 from wane.sampling.distance.certify import certify_distance
 from wane.sampling.distance.hypotheses import largest_contracting_step
 from wane.sampling.distance.kinetic import kinetic_divergence
-from wane.sampling.distance.question import (
-    LEAST_ORDER,
-    Diffusion,
-    Direction,
-    Question,
-    girsanov_price,
-)
 from wane.sampling.distance.search import log_or_worst, minimise
 from wane.sampling.distance.shifted_girsanov import Free, ShiftedGirsanov, local_error
+from wane.sampling.distance.special import LEAST_ORDER, girsanov_price
 from wane.sampling.distance.standard import Letters, kinetic_letters_of, letters_of
 
 _BOTH = (Direction.CHAIN_FIRST, Direction.REFERENCE_FIRST)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from wane.describe.distance import Direction
+
 _DIRECT = 300
 """Up to this dimension the gamma functions neither overflow nor cancel."""
 
@@ -60,3 +62,17 @@ def log_moment_of_normal(rate: float, *, d: int, variance: float, offset: float)
     if left <= 0.0:
         return math.inf
     return 0.5 * d * minus_log_one_minus(2.0 * rate * variance) + rate * offset**2 / left
+
+
+LEAST_ORDER = 1.01
+"""Below it a divergence is bounded by that of this order: divergences grow with the order."""
+
+
+def girsanov_price(direction: Direction, exponent: float, order: float) -> float:
+    """The factor lam of step 2 of the proofs: E L^order <= E^(1/q) exp(q lam int |u|^2), q' = p.
+
+    (dP/dQ)^a = [exp(-a int u dB - (p a^2/2) int |u|^2)] exp(lam int |u|^2), and the p-th moment of
+    the bracket is at most one.  With the reference first the power is 1 - a.
+    """
+    power = order if direction is Direction.CHAIN_FIRST else 1.0 - order
+    return 0.5 * power * math.fsum((exponent * power, -1.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from wane.sampling.chain import Overdamped, Target, Underdamped
+from wane.describe.chain import Overdamped, Target, Underdamped
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from wane.arrays import Array
 from wane.describe import Adjacency, check
+from wane.describe.posterior import Losses, Posterior
 from wane.learn.base import Task
 from wane.learn.coordinates import Coordinates
 from wane.learn.declared import check_target, feature_scaler, generator, seed_voids
@@ -24,7 +25,6 @@ from wane.sampling.described import sampler_of
 from wane.sampling.drawing import draw
 from wane.sampling.known_losses import linear_losses, total_norm
 from wane.sampling.planning import Distances, Wish, distances, plan_posterior
-from wane.sampling.posterior import Losses, Posterior
 from wane.sampling.privacy import certify_samples
 from wane.sampling.sums import ChainSums, LinearChainSums
 

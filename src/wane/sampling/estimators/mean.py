@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from wane.arrays import Array
+from wane.describe.posterior import Losses
 from wane.errors import InvalidDescription
 from wane.learn.validated import validated
 from wane.sampling.estimators.base import SamplingEstimator
 from wane.sampling.known_losses import location_losses, mean_losses
-from wane.sampling.posterior import Losses
 from wane.sampling.sums import ChainSums, LocationChainSums, MeanChainSums
 
 

@@ -16,13 +16,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from wane.describe import Adjacency, LossForm, NoisyDescent, Objective, Temperature, check, derived
-from wane.errors import InvalidDescription, Unreachable
-from wane.guarantees import GaussianDP
-from wane.sampling.chain import Overdamped, PointStart, Target
-from wane.sampling.gibbs import exact_gibbs
-
-_SLACK = 1.0 + 1e-12
-"""Calibrated temperatures are this much warmer than their formula, which covers its rounding."""
+from wane.describe.chain import Overdamped, PointStart, Target
+from wane.errors import InvalidDescription
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,14 +175,6 @@ class Posterior:
             )
         return derived.shared(made, self.records)
 
-    def exact(self, *, samples: int = 1) -> GaussianDP:
-        """Return what exact draws would cost: the Gibbs mechanism's guarantee."""
-        return exact_gibbs(
-            gradient_sensitivity=self.gradient_sensitivity,
-            strong_convexity=self.target.strong_convexity,
-            temperature=self.descent_temperature,
-        ).repeat(samples)
-
 
 def stacked(objective: Objective, samples: int) -> Objective:
     """What is known of one record's loss summed over `samples` chains side by side.
@@ -219,28 +206,3 @@ def stacked_bound(gradient_bound: float, samples: int) -> float:
     if samples == 1:
         return gradient_bound
     return gradient_bound * math.sqrt(samples) * (1.0 + 4e-16)
-
-
-def calibrated(
-    posterior: Posterior, *, epsilon: float, delta: float, samples: int = 1, coldest: float = 1.0
-) -> Posterior:
-    """Return the posterior at the lowest temperature whose exact draws meet (epsilon, delta).
-
-    A chain on it costs no more, whatever its length, up to step size 2/(m + M).  With n records,
-    t = T/n solves t (prior_precision t + m) = (sensitivity sqrt(samples) / mu)^2.
-    """
-    check.real("coldest", coldest, least=0.0)
-    check.real("epsilon", epsilon, least=0.0)
-    check.real("delta", delta, above=0.0, most=1.0)
-    mu = GaussianDP.from_target(epsilon=epsilon, delta=delta).mu
-    if not mu > 0.0:
-        raise Unreachable(f"No temperature reaches epsilon={epsilon:g} at delta={delta:g}.")
-    n, prior = posterior.records, posterior.prior_precision
-    goal = posterior.gradient_sensitivity * math.sqrt(samples) / mu
-    bend = posterior.target.strong_convexity - prior * posterior.descent_temperature
-    root = math.sqrt(max(bend * bend + 4.0 * prior * goal * goal, 0.0))
-    t = 2.0 * goal * goal / (bend + root) if bend > 0.0 else (root - bend) / (2.0 * prior)
-    found = replace(posterior, temperature=max(t * n * _SLACK, coldest))
-    while found.exact(samples=samples).epsilon(delta) > epsilon:
-        found = replace(found, temperature=found.temperature * _SLACK)
-    return found

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 
 from wane.describe import check
 from wane.errors import InvalidDescription
-from wane.numerics.roots import largest_satisfying
 
 MOST_STEPS = 10**15
 _DECLARE = "declare a proven constant; nothing is assumed"
@@ -177,6 +176,22 @@ class Underdamped:
         return self.inverse_mass * self.temperature
 
 
+@dataclass(frozen=True)
+class Diffusion:
+    """Continuous overdamped dynamics dx = -grad F dt + sqrt(2 temperature) dB, run for `time`."""
+
+    target: Target
+    time: float
+    start: InitialLaw = field(default_factory=PointStart)
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse a time that is not positive."""
+        check_start(self.target, self.start)
+        check.real("time", self.time, above=0.0)
+        check.real("temperature", self.temperature, above=0.0)
+
+
 Chain = Overdamped | Underdamped
 
 
@@ -205,8 +220,12 @@ def largest_underdamped_step(target: Target, friction: float, inverse_mass: floa
         return excess < 0.0 < flip
 
     # tiny steps are stable; beyond 4/stiffness + 4 one eigenvalue is below minus one
-    least, most = 1e-6 / (1.0 + stiffness), 8.0 / stiffness + 8.0
-    return largest_satisfying(stable, least, most, relative=1e-12) / friction
+    low, high = 1e-6 / (1.0 + stiffness), 8.0 / stiffness + 8.0
+    while high - low > 1e-12 * high:
+        wide = low < 0.5 * high  # then halve the orders of magnitude
+        middle = math.sqrt(low) * math.sqrt(high) if wide else low + 0.5 * (high - low)
+        low, high = (middle, high) if stable(middle) else (low, middle)
+    return low / friction
 
 
 def _check_common(chain: Overdamped | Underdamped) -> None:

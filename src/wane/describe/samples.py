@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from wane.describe import Adjacency, NoisyDescent, check
-from wane.sampling.chain import Overdamped, Underdamped
-from wane.sampling.closeness import closeness
-from wane.sampling.posterior import Posterior
-from wane.sampling.transfer import Closeness
+from wane.describe.chain import Overdamped, Underdamped
+from wane.describe.posterior import Posterior
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +47,6 @@ class SampledPosterior:
     def chain(self) -> Overdamped | Underdamped:
         """One of the chains; each kind of run makes its own."""
         raise NotImplementedError
-
-    @cached_property
-    def closeness(self) -> Closeness:
-        """How close each chain is to its target, whatever the data."""
-        return closeness(self.chain)
 
 
 @dataclass(frozen=True, kw_only=True)
