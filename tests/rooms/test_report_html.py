@@ -16,6 +16,7 @@ from wane.certificates import (
     Certificate,
     Circumstances,
     NoiseSource,
+    Particulars,
     certificate_document,
     certificate_fields,
     certificate_schema,
@@ -161,6 +162,38 @@ def test_a_void_certificate_claims_nothing():
     assert rows["mu"] == rows["rho"] == "-"
     assert rows["0.01"] == "1", "an attacker may be always right"
     assert "<svg" not in page
+
+
+def test_the_advantage_is_the_largest_difference_of_the_two_rates():
+    """Its own definition, held against the curve of the same guarantee on a fine grid."""
+    for run in (RUN, RUNS["poisson"], RUNS["shuffled"]):
+        certificate = certify(run)
+        made = certificate_document(certificate, delta=DELTA)
+        best = certificate.best(DELTA).guarantee
+        rates = [place / 400 for place in range(401)]
+        found = max(best.true_positive_rate(rate) - rate for rate in rates)
+        assert found == pytest.approx(made["advantage"], abs=2e-3)
+        assert made["advantage"] >= found - 1e-9
+    assert document(circumstances=VOID)["advantage"] == 1.0
+
+
+def test_a_document_holds_what_its_holder_said():
+    said = Particulars(product="a mean", dataset="Adult", responsible="A. B.", date="2026-11-18")
+    made = document(circumstances=Circumstances(particulars=said))
+    valid(made)
+    assert made["particulars"]["dataset"] == "Adult"
+    assert "organisation" not in made["particulars"]
+    assert "particulars" not in document()
+    assert made["configuration_sha256"] == document()["configuration_sha256"]
+    assert made["document_sha256"] != document()["document_sha256"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"date": "18.11.2026"}, {"dataset": "x" * 201}, {"responsible": 7}]
+)
+def test_particulars_are_checked(wrong):
+    with pytest.raises(InvalidDescription, match="must be"):
+        Particulars(**wrong)
 
 
 BREAK = {

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from datetime import date
 from typing import Any
 
 from wane.certificates import wording
 from wane.certificates.wording import EarlierReleases, ExactNoise, NoiseSource
+from wane.errors import InvalidDescription
 from wane.theorems.theorem import Basis
+
+MOST_LETTERS = 200
+"""Of a name on the page to sign, so that the page stays one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +36,42 @@ class Sampler:
         return {"kind": "overdamped-chains", **asdict(self)}
 
 
+@dataclass(frozen=True, kw_only=True)
+class Particulars:
+    """What the page to sign says of the release and its holder; empty where nobody said it.
+
+    Attributes:
+        product: what was made, in a few words.
+        dataset: the public name of the records.
+        organisation, responsible: who holds the records, and who answers for the release.
+        date: when it was made, as YYYY-MM-DD.
+    """
+
+    product: str = ""
+    dataset: str = ""
+    organisation: str = ""
+    responsible: str = ""
+    date: str = ""
+
+    def __post_init__(self) -> None:
+        for name, text in asdict(self).items():
+            if not isinstance(text, str) or len(text) > MOST_LETTERS:
+                raise InvalidDescription(
+                    f"{name} must be a text of at most {MOST_LETTERS} letters, got {text!r:.60}."
+                )
+        if self.date:
+            try:
+                date.fromisoformat(self.date)
+            except ValueError:
+                raise InvalidDescription(
+                    f"date must be written as YYYY-MM-DD, got {self.date!r:.60}."
+                ) from None
+
+    def to_fields(self) -> dict[str, str]:
+        """Return what was said."""
+        return {name: text for name, text in asdict(self).items() if text}
+
+
 @dataclass(frozen=True)
 class Circumstances:
     """What a certificate says beside its theorem.
@@ -50,6 +91,7 @@ class Circumstances:
             the theorems that go by way of the posterior be computed again.
         earlier: what a ledger holds of the same records; None if no ledger was kept.
         files: name and SHA-256 of every file that is released with the document.
+        particulars: what was made, of which data set, by whom and when, as far as it was said.
     """
 
     noise: NoiseSource = NoiseSource.NOT_RUN
@@ -64,6 +106,7 @@ class Circumstances:
     sampler: Sampler | None = None
     earlier: EarlierReleases | None = None
     files: tuple[tuple[str, str], ...] = ()
+    particulars: Particulars = Particulars()
 
     def to_fields(self) -> dict[str, Any]:
         """Return what the document says of how it was carried out."""
@@ -84,6 +127,8 @@ class Circumstances:
         }
         if self.sampler is not None:
             made["sampler"] = self.sampler.to_fields()
+        if self.particulars != Particulars():
+            made["particulars"] = self.particulars.to_fields()
         return made
 
 

@@ -26,7 +26,8 @@ VERSION = 1
 DELTAS = tuple(10.0**power for power in range(-12, 0))
 RATES = (1e-4, 1e-3, 1e-2)
 """False-positive rates at which an attacker's power is listed."""
-ROC = tuple(sorted({*(10.0 ** (-half / 2) for half in range(13)), *RATES}))
+ROC = tuple(sorted({*(10.0 ** (-sixth / 6) for sixth in range(37)), *RATES, 0.5}))
+"""Those at which it is drawn: six to a decade, which a printed line needs to look smooth."""
 
 
 def certificate_document(
@@ -154,6 +155,7 @@ def _whole(certificate: Certificate, delta: float) -> dict[str, Any]:
         "zcdp": json_number(zcdp_of(guarantee)),
         "curve": [_point(certificate, at) for at in sorted({*DELTAS, delta} - {0.0, 1.0})],
         "attack": [row for row in roc if row["false_positive_rate"] in RATES],
+        "advantage": certificate.delta(0.0),
         "roc": roc,
     }
 
@@ -228,6 +230,7 @@ def _void(made: dict[str, Any]) -> dict[str, Any]:
         "composition_epsilon": "infinity",
         "curve": [],
         "attack": [row | {"true_positive_rate": 1.0} for row in made["attack"]],
+        "advantage": 1.0,
         "roc": [],
         "verdicts": [verdict | nothing for verdict in made["verdicts"]],
         "releases": [_taken_back(release) for release in made["releases"]],

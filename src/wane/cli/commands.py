@@ -10,6 +10,7 @@ from wane import report
 from wane.certificates import (
     Calibrated,
     Certificate,
+    Circumstances,
     calibrate,
     calibrated_fields,
     certificate_document,
@@ -21,7 +22,7 @@ from wane.certificates import (
 )
 from wane.certificates.measures import DEFAULT_DELTA
 from wane.cli.folder import check_new, new_file, write_text
-from wane.cli.options import Result
+from wane.cli.options import Result, particulars_of
 from wane.describe import NoisyDescent
 from wane.describe.fields import run_from_fields
 from wane.describe.files import parse
@@ -36,11 +37,14 @@ def certify_spec(options: Namespace) -> Result:
     certificate = _certified(options.spec)
     # the text shows so little that the whole curve would be computed for nothing
     whole = options.json or options.html is not None
-    said = certificate_document if whole else certificate_fields
+    at: dict[str, Any] = {"delta": proper(options.delta)}
     if options.epsilon is not None:
-        made = said(certificate, epsilon=options.epsilon)
+        at = {"epsilon": options.epsilon}
+    if whole:
+        circumstances = Circumstances(particulars=particulars_of(options))
+        made = certificate_document(certificate, circumstances=circumstances, **at)
     else:
-        made = said(certificate, delta=proper(options.delta))
+        made = certificate_fields(certificate, **at)
     if options.html is not None:
         with new_file(options.html, force=options.force) as place:
             write_text(place, report.html_page(made))

@@ -11,7 +11,7 @@ import numpy as np
 
 from wane import learn, report
 from wane.arrays import Array, Mask
-from wane.certificates import certify
+from wane.certificates import Particulars, certify
 from wane.cli.commands import proper
 from wane.cli.folder import new_folder
 from wane.cli.options import Verb, add_delta, number
@@ -21,6 +21,9 @@ from wane.errors import MissingExtra
 
 FACTORS = (1, 10, 100)
 CONTEXT = (("data", "breast cancer, bundled with scikit-learn"),)
+PARTICULARS = Particulars(
+    product="logistic regression", dataset="Breast cancer Wisconsin, training part"
+)
 SETTINGS: dict[str, Any] = {
     "feature_norm": 1.0,
     "steps": 1000,
@@ -52,7 +55,9 @@ def demo(options: Namespace) -> tuple[dict[str, Any], str]:
     records = _breast_cancer()
     with new_folder(options.out, force=True) as folder:
         models = _fits(records, options.epsilon, delta)
-        releases = [Release(m, "logistic regression", delta, CONTEXT, TUNING) for m in models]
+        releases = [
+            Release(m, m.words, delta, CONTEXT, TUNING, particulars=PARTICULARS) for m in models
+        ]
         releases[0].write(folder)
     lines = [
         {

@@ -23,6 +23,7 @@ from wane.cli.options import (
     confirm,
     earlier_releases,
     number,
+    particulars_of,
     whole,
 )
 from wane.cli.release import Release, write_json
@@ -159,7 +160,14 @@ def _fit(options: Namespace) -> Result:
             ("SHA-256 of the schema", described.hash),
         )
         earlier = earlier_releases(model.account, options.delta)
-        release = Release(model, model.words, options.delta, context, earlier=earlier)
+        release = Release(
+            model,
+            model.words,
+            options.delta,
+            context,
+            earlier=earlier,
+            particulars=particulars_of(options, model.words),
+        )
         write_json(folder / "schema.json", described.to_fields())
         document = release.write(folder)
     confirm(model.account)  # only now is it out

@@ -32,7 +32,7 @@ from wane.cli import (
     statement,
     verify,
 )
-from wane.cli.options import Command, Result, add_delta, number, whole
+from wane.cli.options import Command, Result, add_delta, add_particulars, number, whole
 from wane.errors import InvalidDescription, PrivacyWarning, UnscaledFeatures, WaneError
 
 
@@ -144,7 +144,10 @@ def _parser() -> argparse.ArgumentParser:
     either = certify.add_mutually_exclusive_group()
     add_delta(either)
     either.add_argument("--epsilon", type=number, help="print delta at this epsilon instead")
-    certify.add_argument("--html", metavar="FILE", help="also write it as a page, to file or print")
+    certify.add_argument(
+        "--page", "--html", dest="html", metavar="FILE", help="also write it as a page to sign"
+    )
+    add_particulars(certify)
     certify.add_argument("--force", action="store_true", help="replace the page")
 
     words = "cheapest setting that meets a target"

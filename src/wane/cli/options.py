@@ -6,9 +6,11 @@ import argparse
 import os
 import stat
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any, Protocol
 
+from wane.certificates import Particulars
 from wane.errors import InvalidDescription
 
 Result = tuple[dict[str, Any], str]
@@ -47,20 +49,34 @@ def whole(text: str) -> int:
 
 
 def add_account(parser: Any) -> None:
-    """Add --ledger and --dataset."""
-    parser.add_argument("--ledger", metavar="FILE", help="enter the release there")
-    parser.add_argument("--dataset", metavar="NAME", help="whose budget the ledger keeps")
+    """Add --ledger, and what page one of the certificate says of the records and their holder."""
+    parser.add_argument("--ledger", metavar="FILE", help="enter the release there, with --dataset")
     parser.add_argument(
         "--new", action="store_true", help="begin an account, and the ledger if there is none"
     )
+    add_particulars(parser)
+
+
+def add_particulars(parser: Any) -> None:
+    """Add --dataset, --organisation and --responsible, which page one of a certificate names."""
+    parser.add_argument("--dataset", metavar="NAME", help="public name of the records")
+    parser.add_argument("--organisation", metavar="NAME", help="who holds the records")
+    parser.add_argument("--responsible", metavar="NAME", help="who answers for the release")
+
+
+def particulars_of(options: argparse.Namespace, product: str = "") -> Particulars:
+    """Return what page one names: what the options say, what was made, and today's date."""
+    names = ("dataset", "organisation", "responsible")
+    said = {name: getattr(options, name) or "" for name in names}
+    return Particulars(product=product, date=date.today().isoformat(), **said)
 
 
 def account_of(options: argparse.Namespace) -> Any:
     """Return the account that --ledger and --dataset name, or None."""
-    if (options.ledger is None) != (options.dataset is None):
-        raise InvalidDescription("--ledger and --dataset belong together; give both or none.")
     if options.ledger is None:
         return None
+    if options.dataset is None:
+        raise InvalidDescription("--ledger needs --dataset, the name whose budget it keeps.")
     from wane.ledger import HeldAccount, Ledger
 
     begun = options.new and not Path(options.ledger).exists()

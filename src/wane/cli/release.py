@@ -14,6 +14,7 @@ from wane.certificates import (
     EarlierReleases,
     ExactNoise,
     NoiseSource,
+    Particulars,
     certificate_document,
     with_files,
 )
@@ -37,6 +38,7 @@ class Release:
         context: public facts to file with it.
         tuning: what choosing the settings cost; None if the model's own `tune_on` tells.
         earlier: what a ledger holds of the same records; None if none is kept.
+        particulars: what page one names.
     """
 
     model: Any
@@ -45,6 +47,7 @@ class Release:
     context: tuple[tuple[str, str], ...] = ()
     tuning: str | None = None
     earlier: EarlierReleases | None = None
+    particulars: Particulars = Particulars()
 
     @property
     def certificate(self) -> Certificate:
@@ -74,6 +77,7 @@ class Release:
             grid=release_grid(self.model.run_),
             exact=self._exact(count),
             earlier=self.earlier,
+            particulars=self.particulars,
         )
 
     @property

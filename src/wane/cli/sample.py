@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from wane.certificates import Circumstances, NoiseSource, certificate_document
+from wane.certificates import Circumstances, NoiseSource, Particulars, certificate_document
 from wane.certificates.fields import json_number
 from wane.cli.folder import new_folder
 from wane.cli.options import (
@@ -19,6 +19,7 @@ from wane.cli.options import (
     confirm,
     earlier_releases,
     number,
+    particulars_of,
     whole,
 )
 from wane.cli.release import TUNING, write_certificate, write_json
@@ -95,7 +96,12 @@ def sample(options: Namespace) -> Result:
         with as_file(job.require("data")) as data:
             table = read_table(data, described)
         model.fit(table.features, table.targets)
-        document = _released(model, job, described, folder)
+        many = (
+            "a posterior sample" if model.n_samples == 1 else f"{model.n_samples} posterior samples"
+        )
+        kind = "logistic" if isinstance(described.target, ClassTarget) else "linear"
+        particulars = particulars_of(options, f"{many} of a {kind} regression")
+        document = _released(model, job, described, folder, particulars)
     confirm(model.account)  # only now are they out
     made = {"written": str(options.out), **document}
     return made, _text(made)
@@ -169,7 +175,9 @@ def _adjacency(word: object) -> Adjacency:
         raise InvalidDescription(f"adjacency must be {names}, got {word!r:.60}.") from None
 
 
-def _released(model: Any, job: Job, described: Schema, folder: Path) -> dict[str, Any]:
+def _released(
+    model: Any, job: Job, described: Schema, folder: Path, particulars: Particulars
+) -> dict[str, Any]:
     """Write the samples and both certificates, and return what they say."""
     distance = _distance_fields(model)
     context = (
@@ -187,6 +195,7 @@ def _released(model: Any, job: Job, described: Schema, folder: Path) -> dict[str
         circumstances=replace(
             _circumstances(model, context),
             earlier=earlier_releases(model.account, job.require("delta")),
+            particulars=particulars,
         ),
     )
     write_json(folder / "distance.json", distance)

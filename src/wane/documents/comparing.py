@@ -8,14 +8,21 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-CLAIMS = frozenset({"epsilon", "mu", "zcdp", "composition_epsilon", "true_positive_rate"})
+CLAIMS = frozenset(
+    {"epsilon", "mu", "zcdp", "composition_epsilon", "true_positive_rate", "advantage"}
+)
 """Upper bounds, which another machine may compute a little differently."""
 LOWER = "lower_bound_epsilon"
 AGREEMENT = 1e-6
 """How nearly two computations of one bound agree."""
 SAME = 1e-12
 """Within this two numbers are the same, rounded in another order."""
-NAMED = {"verdicts": "theorem", "constants": "name", "symbols": "symbol"}
+NAMED = {
+    "verdicts": "theorem",
+    "constants": "name",
+    "symbols": "symbol",
+    "roc": "false_positive_rate",
+}
 """Lists whose rows have names: they are compared row by row, whatever their order."""
 
 

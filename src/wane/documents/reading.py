@@ -16,7 +16,15 @@ from wane.documents.rewriting import rewritten
 from wane.errors import InvalidDescription, WaneError
 from wane.verify.claims import outdated
 
-ADDED = ("title", "rows_per_person", "released_as", "rounding", "earlier_releases", "files")
+ADDED = (
+    "title",
+    "rows_per_person",
+    "released_as",
+    "rounding",
+    "earlier_releases",
+    "files",
+    "advantage",
+)
 """Fields that documents of wane 0.1 do not have."""
 HOLDERS = (
     "description",
@@ -29,6 +37,7 @@ HOLDERS = (
     "earlier_releases",
     "context",
     "files",
+    "particulars",
     "sampler",
     "bases.declared",
     "versions",
@@ -45,7 +54,7 @@ NEVER_WORDS = (
 )
 """Fields whose words are the same in every version of wane."""
 HASHES = ("document_sha256", "configuration_sha256")
-WORDY = ("verdicts", "symbols", "constants", "statement", "bases")
+WORDY = ("verdicts", "symbols", "constants", "statement", "bases", "roc")
 """Parts of a document that other versions put in other words, or more or fewer of them."""
 
 

@@ -11,6 +11,7 @@ from wane.certificates import (
     EarlierReleases,
     ExactNoise,
     NoiseSource,
+    Particulars,
     certificate_document,
     certify,
     stated_release,
@@ -92,6 +93,7 @@ def circumstances_of(document: Mapping[str, Any]) -> Circumstances:
         sampler=None if sampler is None else sampler_from_fields(sampler),
         earlier=_earlier(document.get("earlier_releases", {})),
         files=tuple(document.get("files", {}).items()),
+        particulars=Particulars(**document.get("particulars", {})),
     )
 
 

@@ -273,6 +273,9 @@ def claims_of(document: Mapping[str, Any]) -> list[Claim]:
         for row in document[name]:
             at, power = _probability(row["false_positive_rate"]), row["true_positive_rate"]
             made.append(Claim(f"{name}[{at:g}]", Quantity.POWER, number(power), at, theorem))
+    if "advantage" in document:  # the largest advantage of an attack is delta at epsilon 0
+        at = _probability(document["advantage"])
+        made.append(Claim("advantage", Quantity.EPSILON, 0.0, at))
     for i, row in enumerate(document["releases"]):
         value = number(row["epsilon"])
         made.append(Claim(f"releases[{i}]", Quantity.EPSILON, value, delta, part=i))
