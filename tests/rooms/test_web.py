@@ -74,6 +74,33 @@ def test_the_code_runs_and_prints_the_same_epsilon(client, capsys):
     assert capsys.readouterr().out.splitlines()[0] == repr(epsilon)
 
 
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset["name"])
+def test_the_code_describes_the_same_run_with_public_classes(client, preset, monkeypatch):
+    code = client.post("/api/code", json={"run": preset["run"], "delta": 1e-5}).text
+    assert "import wane\n" in code and "from wane" not in code
+    names = {}
+    exec(compile(code.partition("certificate =")[0], "certificate.py", "exec"), names)
+    assert names["run"] == run_from_fields(spelled_out(preset["run"]))
+
+
+def test_code_holds_what_no_form_shows():
+    import wane
+    from wane.web.code import python_code
+
+    phases = [wane.Phase(3, 1.0, wane.GradientNoise(2.0)), wane.Phase(4, 0.5, wane.IterateNoise(1))]
+    run = wane.NoisyDescent(
+        objective=wane.Objective(gradient_difference_bound=1.0, smoothness=0.25),
+        records=10,
+        schedule=wane.Schedule(phases),
+        domain=wane.Box([0.0, 0.0], [1.0, 2.5]),
+        release=wane.Iterates([2, 7]),
+    )
+    fact = wane.Fact.of(run, wane.FactKind.LOG_SOBOLEV, 0.5)
+    names = {}
+    exec(python_code(run, (fact,), None, 1e-5).partition("certificate =")[0], names)
+    assert names["run"] == run and names["facts"] == [fact]
+
+
 def test_the_certificate_page_downloads(client):
     reply = client.post("/api/page", json=question())
     assert reply.status_code == 200 and reply.text.startswith("<!DOCTYPE html>")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pprint import pformat
 from typing import Any
 
 from wane.certificates import (
@@ -26,6 +25,7 @@ from wane.describe.files import parse
 from wane.errors import InvalidDescription
 from wane.losses.files import spelled_out
 from wane.report import html_page
+from wane.web.code import python_code
 
 MOST_PHASES = 2000
 MOST_POINTS = 40
@@ -40,12 +40,13 @@ class Download:
 
 
 def certified(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the certificate at a delta, with the bracket."""
+    """Return the certificate at a delta, with the bracket and each theorem in words."""
     certificate, delta = _certificate(asked), _delta(asked)
     return {
         "certificate": certificate_fields(certificate, delta=delta),
         "bracket": bracket_fields(certificate, delta),
         "description": stated_to_fields(certificate.run, certificate.facts),
+        "words": {v.theorem.name: v.theorem.summary for v in certificate.verdicts},
     }
 
 
@@ -91,20 +92,11 @@ def page(asked: Mapping[str, Any]) -> Download:
 
 
 def code(asked: Mapping[str, Any]) -> Download:
-    """Return the Python code that makes this certificate."""
-    stated, delta = _stated(asked), _delta(asked)
-    fields = pformat(stated_to_fields(stated.run, stated.facts), width=88, sort_dicts=False)
-    lines = [
-        "from wane import certify",
-        "from wane.describe.facts import stated_from_fields",
-        "",
-        f"stated = stated_from_fields(\n{_indented(fields)}\n)",
-        "certificate = certify(stated.run, facts=stated.facts)",
-        f"print(certificate.epsilon({delta!r}))",
-        f"print(certificate.explain({delta!r}))",
-        "",
-    ]
-    return Download("\n".join(lines), "text/x-python; charset=utf-8")
+    """Return the Python code that makes this certificate, with the public classes."""
+    stated, given = _stated(asked), asked.get("run")
+    objective = given.get("objective") if isinstance(given, Mapping) else None
+    text = python_code(stated.run, tuple(stated.facts), objective, _delta(asked))
+    return Download(text, "text/x-python; charset=utf-8")
 
 
 def complaint(error: Exception) -> dict[str, str]:
@@ -145,7 +137,3 @@ def _delta(asked: Mapping[str, Any]) -> float:
 
 def _number(asked: Mapping[str, Any], name: str) -> float:
     return check.real(name, asked.get(name), above=0.0)
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.splitlines())

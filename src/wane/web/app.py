@@ -16,9 +16,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from wane.describe.json_text import read_json
-from wane.errors import InvalidDescription
+from wane.errors import InvalidDescription, WaneError
 from wane.web import answers
 from wane.web.presets import PRESETS
+from wane.web.table import Desk
 from wane.web.workers import Answer, Workers
 
 MOST_BYTES = 256 * 1024
@@ -40,10 +41,28 @@ ASSETS = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/app.js": ("app.js", "text/javascript; charset=utf-8"),
     "/description.js": ("description.js", "text/javascript; charset=utf-8"),
+    "/remedies.js": ("remedies.js", "text/javascript; charset=utf-8"),
     "/chart.js": ("chart.js", "text/javascript; charset=utf-8"),
     "/style.css": ("style.css", "text/css; charset=utf-8"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
+
+TABLE_ASSETS = {
+    "/table": ("table.html", "text/html; charset=utf-8"),
+    "/table.js": ("table.js", "text/javascript; charset=utf-8"),
+}
+"""There only if the holder of a table asked for its page."""
+
+TABLE_HEADERS = HEADERS | {
+    "Content-Security-Policy": HEADERS["Content-Security-Policy"] + "; frame-src 'self'"
+}
+CERTIFICATE_HEADERS = HEADERS | {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'self'"
+    )
+}
+"""A certificate has no script; its style stands inside it."""
 
 QUESTIONS = {
     "/api/certify": answers.certified,
@@ -55,10 +74,13 @@ QUESTIONS = {
 }
 
 Endpoint = Callable[[Request], Awaitable[Response]]
+TableQuestion = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
-def application(hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")) -> Starlette:
-    """Return the application; it answers only to these host names."""
+def application(
+    hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]"), desk: Desk | None = None
+) -> Starlette:
+    """Return the application; it answers only to these host names, and of one table if asked to."""
     workers = Workers()
 
     @asynccontextmanager
@@ -69,11 +91,12 @@ def application(hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")) ->
             workers.close()
 
     routes = [Route(path, _asset(*found), methods=["GET"]) for path, found in ASSETS.items()]
-    routes.append(Route("/api/presets", _presets, methods=["GET"]))
+    routes.append(Route("/api/presets", _presets(table=desk is not None), methods=["GET"]))
     routes += [
         Route(path, _question(ask.__name__, workers), methods=["POST"])
         for path, ask in QUESTIONS.items()
     ]
+    routes += [] if desk is None else _table_routes(desk)
     return Starlette(
         routes=routes,
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))],
@@ -82,17 +105,63 @@ def application(hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")) ->
     )
 
 
-def _asset(name: str, media_type: str) -> Endpoint:
+def _asset(name: str, media_type: str, headers: Mapping[str, str] = HEADERS) -> Endpoint:
     content = files("wane.web").joinpath("assets", name).read_bytes()
 
     async def send(request: Request) -> Response:
-        return Response(content, media_type=media_type, headers=HEADERS)
+        return Response(content, media_type=media_type, headers=headers)
 
     return send
 
 
-async def _presets(request: Request) -> Response:
-    return JSONResponse(PRESETS, headers=HEADERS)
+def _presets(*, table: bool) -> Endpoint:
+    async def send(request: Request) -> Response:
+        return JSONResponse({"presets": PRESETS, "table": table}, headers=HEADERS)
+
+    return send
+
+
+def _table_routes(desk: Desk) -> list[Route]:
+    async def certificate(request: Request) -> Response:
+        text = desk.page(request.path_params["name"])
+        if text is None:
+            return _refused("there is nothing at this address for this method", 404)
+        return Response(text, media_type="text/html", headers=CERTIFICATE_HEADERS)
+
+    return [
+        *(
+            Route(path, _asset(*found, TABLE_HEADERS), methods=["GET"])
+            for path, found in TABLE_ASSETS.items()
+        ),
+        *(
+            Route(f"/api/table/{ask.__name__}", _table_question(ask, desk), methods=["POST"])
+            for ask in (desk.names, desk.check, desk.fit)
+        ),
+        Route("/table/certificate/{name}", certificate, methods=["GET"]),
+    ]
+
+
+def _table_question(ask: TableQuestion, desk: Desk) -> Endpoint:
+    """Only this page may ask, with the token that its holder was told; a fit is never cut off."""
+
+    async def answer(request: Request) -> Response:
+        origin = request.headers.get("origin")
+        if origin is not None and origin != f"{request.url.scheme}://{request.url.netloc}":
+            return _refused("only the page itself may ask", 403)
+        if not desk.admits(request.headers.get("x-wane-token", "")):
+            return _refused("token must be the one that wane serve printed; open that address", 403)
+        try:
+            made = await anyio.to_thread.run_sync(ask, await _body(request))
+        except ClientDisconnect:
+            return _refused("the client has gone", 400)
+        except _Refused as refused:
+            return _refused(str(refused), refused.status)
+        except WaneError as error:
+            status = 422 if isinstance(error, InvalidDescription) else 409
+            return JSONResponse(answers.complaint(error), status_code=status, headers=HEADERS)
+        return JSONResponse(made, headers=HEADERS)
+
+    return answer
 
 
 async def _not_here(request: Request, error: Exception) -> Response:

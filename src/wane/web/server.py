@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from wane.describe import check
 from wane.errors import InvalidDescription, MissingExtra, WaneError
+from wane.web.table import Desk, LocalTable
 
 
 class AddressInUse(WaneError):
@@ -15,11 +16,17 @@ class AddressInUse(WaneError):
 
 
 def serve(
-    host: str = "127.0.0.1", port: int = 8765, *, ready: Callable[[str], object] | None = None
+    host: str = "127.0.0.1",
+    port: int = 8765,
+    *,
+    table: LocalTable | None = None,
+    ready: Callable[[str], object] | None = None,
 ) -> None:
-    """Serve until interrupted; on the loopback interface unless told otherwise.
+    """Serve until interrupted, on the loopback interface and nowhere else.
 
-    `ready` is called with the page's address once it can be reached; port 0 takes a free one.
+    `ready` is called with the page's address once it can be reached; port 0 takes a free one.  With
+    a `table` it is the address of that table's page, which holds the token behind a #: browsers
+    send no such part anywhere.
     """
     check.whole("port", port, least=0, most=65535)
     if not _loopback(host):
@@ -34,12 +41,14 @@ def serve(
         from wane.web.patience import ImpatientProtocol
     except ImportError:
         raise MissingExtra("The web page needs starlette and uvicorn; install wane[web].") from None
+    desk = None if table is None else Desk(table)
     with _bound(host, port) as listening:
         if ready is not None:
             shown = f"[{host}]" if ":" in host else host
-            ready(f"http://{shown}:{listening.getsockname()[1]}/")
+            page = "" if desk is None else f"table#{desk.token}"
+            ready(f"http://{shown}:{listening.getsockname()[1]}/{page}")
         config = uvicorn.Config(
-            application(), http=ImpatientProtocol, log_level="warning", server_header=False
+            application(desk=desk), http=ImpatientProtocol, log_level="warning", server_header=False
         )
         uvicorn.Server(config).run(sockets=[listening])
 

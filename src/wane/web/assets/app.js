@@ -1,11 +1,15 @@
 // The page: read the knobs, ask the server, show what it says.
 
 import { KNOBS, fits, fromDescription, shown, toDelta, toDescription } from "./description.js";
-import { brief, briefDown, draw } from "./chart.js";
+import { brief, briefDown, draw, plainName } from "./chart.js";
+import { buttonsFor } from "./remedies.js";
 
 const $ = (id) => document.getElementById(id);
 const CHUNKS = 6, POINTS = 5;
+const SAVES = ["save-description", "save-certificate", "save-page", "save-code"];
+const OLD = " The numbers shown are those of the last description that was right.";
 let values = {}, aside = null, asked = 0, answer = null;
+const rounded = new Set(); // fields that show fewer digits than they hold
 
 const make = (tag, attributes = {}, ...children) => {
   const made = document.createElement(tag);
@@ -37,7 +41,7 @@ function buildForm() {
       const slider = make("input", { id: `${knob.id}-slider`, type: "range", min: 0, max: 1000, step: 1, "aria-label": `${knob.label}, slider` });
       field.addEventListener("input", () => change(knob.id, field.value));
       slider.addEventListener("input", () => change(knob.id, fromSlider(knob, Number(slider.value))));
-      holder.append(make("div", { class: "knob" }, slider, field));
+      holder.append(make("div", { class: "knob" }, slider, field), make("p", { id: `${knob.id}-exactly`, class: "exactly" }));
     }
     holder.append(make("p", { id: `${knob.id}-error`, class: "error", role: "alert" }));
     $("fields").append(holder);
@@ -57,6 +61,7 @@ const toSlider = (knob, text) => {
 
 function change(id, value) {
   values[id] = value;
+  rounded.delete(id);
   aside = null;
   show();
   schedule();
@@ -65,10 +70,22 @@ function change(id, value) {
 function show() {
   for (const knob of KNOBS) {
     $(`knob-${knob.id}`).hidden = !shown(knob, values);
-    const field = $(knob.id), text = String(values[knob.id] ?? "");
+    const field = $(knob.id), exact = String(values[knob.id] ?? "");
+    const text = rounded.has(knob.id) ? forTheEye(knob, exact) : exact;
     if (field.value !== text) field.value = text;
-    if (knob.kind === "number") $(`${knob.id}-slider`).value = toSlider(knob, text);
+    if (knob.kind !== "number") continue;
+    $(`${knob.id}-slider`).value = toSlider(knob, exact);
+    $(`${knob.id}-exactly`).textContent = text === exact ? "" : `Rounded for the eye; the files and the address hold ${exact}.`;
   }
+}
+
+// noise is rounded up and everything else down, so that a number copied from the screen is no worse
+const forTheEye = (knob, exact) => (exact.replace(/e.*|[^0-9]/g, "").length <= 6 || !Number.isFinite(Number(exact)) ? exact
+  : (knob.id === "noise" ? brief : briefDown)(Number(exact)));
+
+function stale(yes) {
+  for (const place of ["glance", "answer"]) $(place).classList.toggle("stale", yes);
+  for (const button of SAVES) $(button).disabled = yes;
 }
 
 let timer = 0;
@@ -86,14 +103,15 @@ async function refresh() {
     const made = await (await ask("/api/certify", body)).json();
     if (mine !== asked) return;
     answer = made;
+    stale(false);
     showNumbers(); showTheorems();
-    $("status").textContent = `Epsilon is ${brief(made.certificate.epsilon)} at delta ${brief(made.certificate.delta)}, by ${made.certificate.theorem}.`;
+    $("status").textContent = `Epsilon is ${brief(made.certificate.epsilon)} at delta ${brief(made.certificate.delta)}, by ${plainName(made.certificate.theorem)} (${made.certificate.theorem}).`;
+    if ($("code-shown").open) showCode();
     await refreshCurve(mine, body);
   } catch (error) {
     if (mine !== asked) return;
-    answer = null;
-    $("numbers").replaceChildren();
-    complain(error);
+    stale(true);
+    complain(error, answer ? OLD : "");
   }
 }
 
@@ -131,21 +149,48 @@ function showNumbers() {
   $("numbers").replaceChildren(...rows.map(([what, value]) => make("div", {}, make("div", { class: "what" }, what), make("div", { class: "value" }, value))));
 }
 
-function showTheorems() {
-  const made = answer.certificate.verdicts.map((v) => {
-    const title = make("h3", {}, `${v.applies ? "Applies" : "Does not apply"}: ${v.theorem}`);
-    const box = make("div", { class: v.applies ? "verdict yes" : "verdict no", "data-theorem": v.theorem }, title);
-    if (v.applies) box.append(`epsilon ${brief(v.epsilon)}, ${v.citation}`);
-    const list = make("ul");
-    for (const h of v.obstacles) {
-      const item = make("li", {}, `${h.statement}: ${h.because}`);
-      if (h.remedy) item.append(make("span", { class: "try" }, `It would with ${h.remedy}.`));
-      list.append(item);
-    }
-    if (v.obstacles.length) box.append(list);
-    return box;
+function heading(v) {
+  const title = make("h3", {}, `${plainName(v.theorem)} `, make("code", {}, v.theorem));
+  return [title, make("p", {}, answer.words[v.theorem] ?? "")];
+}
+
+function applying(v, place) {
+  const box = make("div", { class: place ? "verdict yes" : "verdict yes best", "data-theorem": v.theorem }, ...heading(v));
+  box.append(make("p", {}, make("strong", {}, `epsilon ${brief(v.epsilon)}`), place ? "" : ": the answer"), make("p", { class: "source" }, v.citation));
+  return box;
+}
+
+function refused(v) {
+  const list = make("ul");
+  for (const h of v.obstacles) {
+    const item = make("li", {}, `Needed: ${h.statement}. Here: ${h.because}.`);
+    if (h.remedy) item.append(make("span", { class: "try" }, `It would with ${h.remedy}.`), ...buttonsFor(h.remedy, values).map(remedyButton));
+    list.append(item);
+  }
+  return make("div", { class: "verdict no", "data-theorem": v.theorem }, ...heading(v), list);
+}
+
+function remedyButton({ label, set, focus }) {
+  const button = make("button", { type: "button", class: "quiet" }, label);
+  button.addEventListener("click", () => {
+    for (const [id, value] of Object.entries(set)) change(id, value);
+    $(focus).focus();
   });
-  $("theorems").replaceChildren(...made);
+  return make("span", { class: "try" }, button);
+}
+
+function showTheorems() {
+  const verdicts = answer.certificate.verdicts;
+  const size = (v) => (typeof v.epsilon === "number" ? v.epsilon : Infinity);
+  const yes = verdicts.filter((v) => v.applies).sort((a, b) => (a.theorem === answer.certificate.theorem ? -1 : b.theorem === answer.certificate.theorem ? 1 : size(a) - size(b)));
+  const no = verdicts.filter((v) => !v.applies).sort((a, b) => a.obstacles.length - b.obstacles.length);
+  $("applies").replaceChildren(...yes.map(applying));
+  $("theorems").replaceChildren(...no.map(refused));
+  $("rest-title").textContent = `What does not apply, and why (${no.length})`;
+}
+
+async function showCode() {
+  try { $("code").textContent = await (await ask("/api/code", question())).text(); } catch { $("code").textContent = ""; }
 }
 
 function clearErrors() {
@@ -154,12 +199,12 @@ function clearErrors() {
 }
 
 const PLACES = { "batches.size": "size", noise: "noise", epsilon: "target" };
-function complain(error) {
+function complain(error, also = "") {
   $("progress").hidden = true;
   const name = error.field ?? "", last = name.split(".").pop();
   const id = PLACES[name] ?? (name.startsWith("noise.") ? "noise" : name.startsWith("domain") ? "radius" : last);
   const place = $(`${id}-error`);
-  $("status").textContent = error.message;
+  $("status").textContent = error.message + also;
   if (!place) return;
   place.textContent = error.message;
   $(id).setAttribute("aria-invalid", "true");
@@ -168,6 +213,8 @@ function complain(error) {
 function load(run, delta) {
   values = fromDescription(run, delta);
   aside = fits(run) ? null : run;
+  rounded.clear();
+  for (const knob of KNOBS) if (knob.kind === "number") rounded.add(knob.id);
   show();
   refresh();
 }
@@ -204,14 +251,16 @@ async function open(file) {
 
 async function start() {
   buildForm();
-  const presets = await (await fetch("/api/presets")).json();
+  const { presets, table } = await (await fetch("/api/presets")).json();
+  $("to-table").hidden = !table;
+  $("code-shown").addEventListener("toggle", () => $("code-shown").open && showCode());
   presets.forEach((preset, i) => $("preset").append(make("option", { value: i }, preset.name)));
   $("preset").addEventListener("change", () => load(presets[$("preset").value].run, 1e-5));
   $("file").addEventListener("change", () => $("file").files[0] && open($("file").files[0]));
   $("calibrate").addEventListener("click", calibrate);
   $("form").addEventListener("submit", (event) => event.preventDefault());
-  $("save-description").addEventListener("click", () => answer && save("description.json", JSON.stringify(answer.description, null, 2), "application/json"));
-  $("save-certificate").addEventListener("click", () => answer && save("certificate.json", JSON.stringify(answer.certificate, null, 2), "application/json"));
+  $("save-description").addEventListener("click", () => save("description.json", JSON.stringify(answer.description, null, 2), "application/json"));
+  $("save-certificate").addEventListener("click", () => save("certificate.json", JSON.stringify(answer.certificate, null, 2), "application/json"));
   $("save-page").addEventListener("click", () => fetchAndSave("/api/page", "certificate.html"));
   $("save-code").addEventListener("click", () => fetchAndSave("/api/code", "certificate.py"));
   let state = null;

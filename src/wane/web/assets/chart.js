@@ -1,7 +1,6 @@
 // Curves on logarithmic axes, told apart by dashes and marks as well as by colour.
 
 const NS = "http://www.w3.org/2000/svg";
-const COLOURS = ["#1d4e89", "#a33b00", "#0b5f2a", "#6b2fa0", "#7a5c00", "#00696b", "#a11261"];
 const DASHES = ["", "7 4", "2 3", "10 3 2 3", "12 5", "4 2", "1 4"];
 const HEIGHT = 380, LEFT = 70, RIGHT = 20, TOP = 15, BOTTOM = 50;
 
@@ -12,8 +11,8 @@ const node = (name, attributes, text) => {
   return made;
 };
 
-const style = (place) => ({ stroke: COLOURS[place % COLOURS.length], "stroke-dasharray": DASHES[place % DASHES.length],
-  "stroke-width": 2.2, fill: "none" });
+// colours are those of the style sheet, so that they follow light and dark
+const style = (place) => ({ class: `s${place % DASHES.length}`, "stroke-dasharray": DASHES[place % DASHES.length], "stroke-width": 2.2, fill: "none" });
 
 const decades = (low, high) => {
   const ticks = [];
@@ -32,6 +31,7 @@ const shortened = (value, round) => {
   const size = Math.abs(value);
   return size >= 1e5 || size < 1e-3 ? safe.toExponential(4).replace(/\.?0+e/, "e") : String(Number(safe.toPrecision(5)));
 };
+export const plainName = (identifier) => { const words = identifier.replaceAll("_", " "); return words[0].toUpperCase() + words.slice(1); };
 export const brief = (value) => shortened(value, (v) => Math.ceil(v - 1e-9));
 export const briefDown = (value) => shortened(value, (v) => Math.floor(v + 1e-9));
 
@@ -50,35 +50,35 @@ export function draw(curve, here, holder, legend, table) {
   const svg = node("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-labelledby": "chart-title chart-words" });
   svg.append(node("title", { id: "chart-title" }, "Epsilon against steps"),
     node("desc", { id: "chart-words" }, words(curve, names)));
-  for (const tick of decades(x0, x1)) svg.append(node("line", { x1: x(tick), x2: x(tick), y1: TOP, y2: HEIGHT - BOTTOM, stroke: "#d4d9de" }),
-    node("text", { x: x(tick), y: HEIGHT - BOTTOM + 20, "text-anchor": "middle", "font-size": 13, fill: "#1b1f24" }, brief(tick)));
-  for (const tick of decades(y0, y1)) svg.append(node("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(tick), y2: y(tick), stroke: "#d4d9de" }),
-    node("text", { x: LEFT - 8, y: y(tick) + 4, "text-anchor": "end", "font-size": 13, fill: "#1b1f24" }, brief(tick)));
-  svg.append(node("text", { x: (LEFT + WIDTH) / 2, y: HEIGHT - 10, "text-anchor": "middle", "font-size": 14, fill: "#1b1f24" }, "steps"));
-  svg.append(node("text", { x: 16, y: HEIGHT / 2, "text-anchor": "middle", "font-size": 14, fill: "#1b1f24", transform: `rotate(-90 16 ${HEIGHT / 2})` }, `epsilon at delta = ${brief(curve.delta)}`));
+  for (const tick of decades(x0, x1)) svg.append(node("line", { x1: x(tick), x2: x(tick), y1: TOP, y2: HEIGHT - BOTTOM, class: "grid" }),
+    node("text", { x: x(tick), y: HEIGHT - BOTTOM + 20, "text-anchor": "middle", "font-size": 13 }, brief(tick)));
+  for (const tick of decades(y0, y1)) svg.append(node("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y(tick), y2: y(tick), class: "grid" }),
+    node("text", { x: LEFT - 8, y: y(tick) + 4, "text-anchor": "end", "font-size": 13 }, brief(tick)));
+  svg.append(node("text", { x: (LEFT + WIDTH) / 2, y: HEIGHT - 10, "text-anchor": "middle", "font-size": 14 }, "steps"));
+  svg.append(node("text", { x: 16, y: HEIGHT / 2, "text-anchor": "middle", "font-size": 14, transform: `rotate(-90 16 ${HEIGHT / 2})` }, `epsilon at delta = ${brief(curve.delta)}`));
   names.forEach((name, place) => {
     const points = curve.values.map((v, i) => [v, curve.theorems[name][i]]).filter(([, e]) => drawable(e));
     svg.append(node("polyline", { points: points.map(([v, e]) => `${x(v)},${y(e)}`).join(" "), "data-theorem": name, ...style(place) }));
     const key = node("svg", { viewBox: "0 0 40 10", "aria-hidden": "true" });
     key.append(node("line", { x1: 0, x2: 40, y1: 5, y2: 5, ...style(place) }));
     const item = document.createElement("li");
-    item.append(key, name);
+    item.append(key, plainName(name));
     legend.append(item);
   });
-  if (here >= x0 && here <= x1) svg.append(node("line", { x1: x(here), x2: x(here), y1: TOP, y2: HEIGHT - BOTTOM, stroke: "#1b1f24", "stroke-dasharray": "3 3" }));
+  if (here >= x0 && here <= x1) svg.append(node("line", { x1: x(here), x2: x(here), y1: TOP, y2: HEIGHT - BOTTOM, class: "here", "stroke-dasharray": "3 3" }));
   holder.append(svg);
   tabulate(curve, names, table);
 }
 
 const words = (curve, names) => names.map((name) => {
   const known = curve.theorems[name].filter((e) => e !== null);
-  return known.length ? `${name}: from ${brief(known[0])} to ${brief(known[known.length - 1])}.` : `${name}: no answer.`;
+  return known.length ? `${plainName(name)}: from ${brief(known[0])} to ${brief(known[known.length - 1])}.` : `${plainName(name)}: no answer.`;
 }).join(" ");
 
 function tabulate(curve, names, table) {
   const made = document.createElement("table");
   const head = made.createTHead().insertRow();
-  for (const title of ["steps", ...names]) {
+  for (const title of ["steps", ...names.map(plainName)]) {
     const cell = document.createElement("th");
     cell.scope = "col"; cell.textContent = title; head.append(cell);
   }
