@@ -20,7 +20,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[0] = str(ROOT / "tests")  # in place of scripts, whose rooms.py would hide tests/rooms
 TABLE = ROOT / "tests" / "twins" / "caught.toml"
 PLACES = {
     "rooms": (

@@ -21,11 +21,13 @@ from wane.certificates import (
     Certificate as Certificate,
     Curve as Curve,
     Over as Over,
+    Released as Released,
     calibrate as calibrate,
     certify as certify,
     curve as curve,
     mu_by_position as mu_by_position,
     mu_of_group as mu_of_group,
+    release as release,
 )
 from wane.describe import (
     Adjacency as Adjacency,
@@ -157,6 +159,7 @@ __all__ = [
     "Poisson",
     "PositiveSemidefiniteCone",
     "Product",
+    "Released",
     "RenyiDP",
     "Ridge",
     "SCAD",
@@ -184,5 +187,6 @@ __all__ = [
     "mu_of_group",
     "plan",
     "read_run",
+    "release",
     "tracked_log_sobolev",
 ]

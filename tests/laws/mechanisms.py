@@ -41,7 +41,7 @@ from wane.mechanisms import (
     per_index_sgd,
     public_steps_needed,
 )
-from wane.mechanisms.amplification import bounded_gaussian
+from wane.theorems.kernel.amplification import bounded_gaussian
 
 Claims = Iterator[tuple[str, float, float]]
 CELLS = 801

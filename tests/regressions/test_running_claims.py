@@ -80,7 +80,7 @@ def decaying(size: float) -> NoisyDescent:
 def raw(monkeypatch):
     """Releases as they were before they were rounded: what the tests below would find."""
     monkeypatch.setattr("wane.run.descent.to_grid", lambda values, spacing: values)
-    monkeypatch.setattr("wane.mechanisms.diffusions.to_grid", lambda values, spacing: values)
+    monkeypatch.setattr("wane.run.diffusions.to_grid", lambda values, spacing: values)
 
 
 def ends(run, push, times, size=100):

@@ -12,9 +12,9 @@ from scipy import integrate, stats
 from wane.guarantees import ComposedDP, GaussianDP, Guarantee, RenyiDP, WithFailure
 from wane.guarantees.composed import dots_of, own_dots, reach_of
 from wane.mechanisms import AmplifiedGuarantee, MarkovKernel
-from wane.mechanisms.amplification import pure_renyi
 from wane.numerics.normal import gaussian_delta
 from wane.numerics.profile_dots import profile_dots
+from wane.theorems.kernel.amplification import pure_renyi
 
 RESPONSE = AmplifiedGuarantee(GaussianDP(3.0), MarkovKernel.randomized_response(1.0))
 

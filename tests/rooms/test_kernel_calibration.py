@@ -9,8 +9,9 @@ from scipy import sparse
 from wane.cli import main
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import GaussianDP
-from wane.mechanisms import AmplifiedGuarantee, MarkovKernel, calibrated_power, matrices
-from wane.mechanisms.pairs import largest_gap
+from wane.mechanisms import AmplifiedGuarantee, MarkovKernel, calibrated_power
+from wane.theorems.kernel import matrices
+from wane.theorems.kernel.pairs import largest_gap
 
 
 def circle(n, stay=0.5):

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from wane.describe import matrices as described_matrices
 from wane.errors import InvalidDescription
 from wane.guarantees import ComposedDP, GaussianDP
-from wane.mechanisms import AmplifiedGuarantee, MarkovKernel, amplification, matrices, powers
-from wane.mechanisms.pairs import Gap, largest_gap
+from wane.mechanisms import AmplifiedGuarantee, MarkovKernel
+from wane.theorems.kernel import amplification, powers
+from wane.theorems.kernel.pairs import Gap, largest_gap
 
 EXACT = 1e-12
 ROUNDING = 1e-15
@@ -378,7 +380,7 @@ def test_bad_matrices_are_refused_in_one_line(name):
 
 
 def test_the_tolerance_of_row_sums_is_the_stated_one():
-    off = matrices.ROW_SUM_TOLERANCE
+    off = described_matrices.ROW_SUM_TOLERANCE
     assert MarkovKernel([[0.5, 0.5 + 0.9 * off], [0.5, 0.5]]).dobrushin < off
     with pytest.raises(InvalidDescription, match=r"row 0 must sum to 1 within 1e-09"):
         MarkovKernel([[0.5, 0.5 + 1.1 * off], [0.5, 0.5]])

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from wane.errors import InvalidDescription
-from wane.mechanisms import amplification as made, coupling
+from wane.mechanisms import coupling
+from wane.theorems.kernel import amplification as made
 
 mp = mpmath.mp.clone()
 mp.dps = 60

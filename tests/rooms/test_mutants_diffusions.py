@@ -8,8 +8,8 @@ import pytest
 
 from wane.errors import InvalidDescription
 from wane.mechanisms import BrownianMechanism, IteratedLaplace, OrnsteinUhlenbeckMechanism
-from wane.mechanisms.diffusions import shifted
 from wane.mechanisms.laplace import density, laplace_renyi, log_density
+from wane.run.diffusions import shifted
 
 mp = mpmath.mp.clone()
 mp.dps = 60

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from wane.errors import InvalidDescription
-from wane.mechanisms import MarkovKernel, matrices
-from wane.mechanisms.pairs import rounding
+from wane.mechanisms import MarkovKernel
+from wane.theorems.kernel import matrices
+from wane.theorems.kernel.pairs import rounding
 
 FAR, NEAR = 0.7, 0.4
 

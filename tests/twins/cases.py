@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import importlib
+import math
 import pkgutil
 from contextlib import suppress
 from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 import wane
-from twins.exact import Gaussians
+from twins.exact import Gaussians, Masses
 from twins.members import edges, inside, laws_of, stated
 from twins.removal import Case
 from twins.samplers import exact_divergences, posteriors, questions, sample_laws
 from twins.turned import turned, turned_laws
 from wane.describe import Adjacency, StatedRelease
 from wane.errors import MissingExtra
+from wane.mechanisms import (
+    Branch,
+    BranchedRelease,
+    BrownianMechanism,
+    KernelRelease,
+    NestedRelease,
+    OrnsteinUhlenbeckMechanism,
+)
 from wane.theorems.theorem import Hypothesis, Theorem
 
 
@@ -64,7 +75,56 @@ def cases() -> tuple[Case, ...]:
     facts.append(Case(turned()[0], turned_laws, turned()[1]))
     samples = [Case(run, partial(sample_laws, run)) for run in posteriors()]
     distances = [Case(asked, partial(exact_divergences, asked)) for asked in questions()]
-    return (*descents, *facts, *samples, *distances, counted())
+    return (*descents, *facts, *samples, *distances, counted(), *mechanisms())
+
+
+def mechanisms() -> list[Case]:
+    """Diffusions and a kernel, with the joint laws of what they release."""
+    process = OrnsteinUhlenbeckMechanism(
+        sensitivity=1.5, time=0.5, reversion=0.8, diffusion_scale=1.2, adjacency="zero-out"
+    )
+    plain = BrownianMechanism(sensitivity=2.0, time=3.0, adjacency="replace-one")
+    path = NestedRelease(process, {"team": 0.5, "public": 1.7})
+    branches = {"stem": Branch(None, 0.5), "left": Branch("stem", 0.4), "right": Branch("stem", 1)}
+    tree = BranchedRelease(process, branches)
+    stated = StatedRelease(
+        name="a vote", source="a page", adjacency=Adjacency.ZERO_OUT, epsilon=1.0, delta=0.0
+    )
+    kernel = KernelRelease(stated, [[0.7, 0.3], [0.1, 0.9]], power=2)
+    return [
+        Case(process, lambda: [_joint(process, [[0.5]])]),
+        Case(plain, lambda: [Gaussians(2.0 / math.sqrt(6.0))]),
+        Case(path, lambda: [_joint(process, [[0.5], [0.5, 1.2]])]),
+        Case(tree, lambda: [_joint(process, [[0.5], [0.5, 0.4], [0.5, 1.0]])]),
+        Case(tree.seen_by(["left", "right"]), lambda: [_joint(process, [[0.5, 0.4], [0.5, 1.0]])]),
+        Case(kernel, _voted),
+    ]
+
+
+def _joint(process: Any, lines: list[list[float]]) -> Gaussians:
+    """The exact mu of positions whose lines of descent begin alike, from their covariance.
+
+    A line lists the durations from the statistic on; the first of them are the same point.
+    """
+    theta, rho = process.reversion, process.diffusion_scale
+    times = [math.fsum(line) for line in lines]
+    shift = np.array([process.sensitivity * math.exp(-theta * t) for t in times])
+    cov = np.empty((len(lines), len(lines)))
+    for i, one in enumerate(lines):
+        for j, other in enumerate(lines):
+            shared = one if i == j else one[:1]  # they part after the first point at the latest
+            meet = math.fsum(shared)
+            spread = rho**2 * (1.0 - math.exp(-2.0 * theta * meet)) / theta
+            cov[i, j] = spread * math.exp(-theta * (times[i] - meet + times[j] - meet))
+            assert i == j or one[0] == other[0]
+    return Gaussians(float(np.sqrt(shift @ np.linalg.solve(cov, shift))))
+
+
+def _voted() -> list[Masses]:
+    """Randomised response on two states, sent through the kernel twice."""
+    odds = math.e / (1.0 + math.e)
+    kernel = np.linalg.matrix_power(np.array([[0.7, 0.3], [0.1, 0.9]]), 2)
+    return [Masses(np.array([odds, 1 - odds]) @ kernel, np.array([1 - odds, odds]) @ kernel)]
 
 
 def counted() -> Case:

@@ -10,9 +10,11 @@ import mpmath
 import numpy as np
 from scipy import optimize, special
 
+import wane
+from twins.cases import mechanisms
 from twins.exact import Gaussians, Masses, exact_epsilon
 from twins.members import described, laws_of, widest
-from twins.removal import claim_of
+from twins.removal import claim_of, shortfall
 from twins.samplers import exact_divergences, posterior, sample_laws
 from wane import certify, mu_by_position, mu_of_group
 from wane.certificates import together
@@ -46,7 +48,6 @@ from wane.mechanisms import (
     noisy_chain,
     per_index_sgd,
 )
-from wane.mechanisms.amplification import bounded_gaussian, pure_renyi
 from wane.run.discrete_gaussian import DiscreteGaussian
 from wane.sampling.closeness import closeness
 from wane.sampling.distance import certify_closeness, certify_distance
@@ -55,6 +56,7 @@ from wane.sampling.distance.kinetic import Contraction, steering_cost
 from wane.sampling.distance.standard import kinetic_letters_of
 from wane.sampling.planning import distances
 from wane.sampling.privacy import certify_underdamped
+from wane.theorems.kernel.amplification import bounded_gaussian, pure_renyi
 from wane.theorems.lemmas.family import Profile
 from wane.theorems.lemmas.isotonic import mu_squared
 from wane.theorems.lemmas.modulus_programme import Steps, value
@@ -473,6 +475,14 @@ def _rare_delta(epsilon: float, mu: float, rate: float) -> float:
         place = mpmath.log(odds) / mu + mpmath.mpf(mu) / 2
         tail, moved = mpmath.ncdf(-place), mpmath.ncdf(mu - place)
         return float((1 - rate) * tail + rate * moved - mpmath.e**epsilon * tail)
+
+
+def mechanism_theorems_law() -> None:
+    """No diffusion, path, tree or kernel costs less than the joint law of what it releases."""
+    for case in mechanisms():
+        (verdict,) = wane.certify(case.subject).verdicts
+        for law in case.laws():
+            assert shortfall(claim_of(verdict), law) is None, case.subject
 
 
 ROOM_LAWS: dict[str, Callable[[], None]] = {

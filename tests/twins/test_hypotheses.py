@@ -38,6 +38,7 @@ FAR = (
     "nothing: the claim is no more than the chance that some batch has the record"
 )
 
+DECLARED = "the description holds the sensitivity, or the cost, and nothing else says what it is"
 NEVER_FALSE: dict[tuple[str, str], str] = {
     ("fixed_size_contraction", "short_schedule"): COSTS,
     ("fixed_size_last_iterate", "short_schedule"): COSTS,
@@ -118,6 +119,10 @@ NEVER_FALSE: dict[tuple[str, str], str] = {
         "start is at most c/(1 - 2 L t c), and the integral of L c is -ln(1 - 2 L t c)/2"
     ),
     ("as_stated", "stated_cost"): "the description holds what is stated, and nothing else",
+    ("diffusion_release", "declared_sensitivity"): DECLARED,
+    ("nested_release", "declared_sensitivity_of_path"): DECLARED,
+    ("branched_release", "declared_sensitivity_of_tree"): DECLARED,
+    ("kernel_amplification", "declared_before"): DECLARED,
     ("girsanov_kinetic", "stationary_velocity"): IMPLIED,  # every underdamped chain starts so
     ("steered_kinetic", "stationary_velocity"): IMPLIED,
     ("steered_kinetic", "strongly_convex"): IMPLIED,  # no step brings chains nearer at m <= 0

@@ -22,6 +22,7 @@ from wane.certificates.fields import (
 )
 from wane.certificates.parts import CertifiedRelease
 from wane.certificates.positions import mu_by_position, mu_of_group
+from wane.certificates.released import Released, release
 from wane.certificates.stored import certificate_from_fields, certificate_to_fields, stated_release
 from wane.certificates.wording import EarlierReleases, ExactNoise, NoiseSource
 
@@ -38,6 +39,7 @@ __all__ = [
     "NoiseSource",
     "Over",
     "Particulars",
+    "Released",
     "Sampler",
     "bracket_fields",
     "calibrate",
@@ -58,6 +60,7 @@ __all__ = [
     "mu_by_position",
     "mu_of_group",
     "recalled",
+    "release",
     "stated_release",
     "together",
     "verdict_fields",

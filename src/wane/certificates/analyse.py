@@ -8,6 +8,7 @@ from dataclasses import replace
 from wane.certificates.certificate import Certificate
 from wane.certificates.parts import CertifiedRelease
 from wane.describe import EveryIterate, Fact, NoisyDescent, StatedRelease, check
+from wane.describe.description import Description
 from wane.describe.facts import Facts
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import Guarantee
@@ -16,7 +17,7 @@ from wane.theorems.theorem import Applies, Basis, Finding, Theorem, ask
 
 
 def certify(
-    run: NoisyDescent | StatedRelease,
+    run: NoisyDescent | StatedRelease | Description,
     theorems: Iterable[Theorem[Guarantee]] | None = None,
     *,
     facts: Iterable[Fact] = (),
@@ -38,12 +39,15 @@ def certify(
         >>> round(wane.certify(run).mu, 4)
         0.6982
     """
-    check.kind("run", run, (NoisyDescent, StatedRelease))
+    check.kind("run", run, (NoisyDescent, StatedRelease, Description))
+    if isinstance(run, Description):
+        _ = run.declared_adjacency  # refused here if nobody said
     stated = Facts(tuple(facts))
     verdicts = ask(run, THEOREMS if theorems is None else theorems, stated)
     if isinstance(run, StatedRelease):
         return Certificate((CertifiedRelease(run, verdicts, run.rows_per_person),))
-    return Certificate((CertifiedRelease(run, verdicts, facts=stated.about(run)),))
+    known = stated.about(run) if isinstance(run, NoisyDescent) else ()
+    return Certificate((CertifiedRelease(run, verdicts, facts=known),))
 
 
 FactsOf = Callable[[NoisyDescent], Iterable[Fact]]
@@ -70,7 +74,7 @@ def certify_with(run: NoisyDescent, facts: FactsOf) -> Certificate:
 
 
 def recalled(
-    run: NoisyDescent,
+    run: NoisyDescent | Description,
     claims: Iterable[tuple[str, Guarantee]],
     *,
     because: str,

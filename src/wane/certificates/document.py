@@ -18,7 +18,7 @@ from wane.certificates.circumstances import FROM_DESCRIPTION, Circumstances, Sam
 from wane.certificates.fields import certificate_fields, json_number
 from wane.certificates.measures import gaussian_mu_of, power_of, zcdp_of
 from wane.describe import NoisyDescent, StatedRelease
-from wane.describe.fields import run_to_fields
+from wane.describe.kinds import description_to_fields
 from wane.errors import InvalidDescription, NoTheoremApplies
 
 FORMAT = "wane-certificate"
@@ -70,7 +70,7 @@ def certificate_document(
         "releases": _releases(certificate, delta),
         **circumstances.to_fields(),
         **_stated(certificate),
-        "description": run_to_fields(last.run),
+        "description": description_to_fields(last.run),
         "configuration_sha256": configuration_hash(certificate, circumstances.sampler),
         "versions": _versions(),
     }
@@ -103,7 +103,7 @@ def configuration_hash(certificate: Certificate, sampler: Sampler | None = None)
     described = [
         _side_fields(part.description)
         if isinstance(part.description, StatedRelease)
-        else run_to_fields(part.description)
+        else description_to_fields(part.description)
         for part in certificate.parts
     ]
     if _stated(certificate):
@@ -133,7 +133,7 @@ def _voids(certificate: Certificate, circumstances: Circumstances) -> tuple[str,
 
 def _last_run(certificate: Certificate) -> Certificate:
     """The run whose end is the release; what came before it was only accounted with it."""
-    runs = [one for one in certificate.each if isinstance(one.run, NoisyDescent)]
+    runs = [one for one in certificate.each if not isinstance(one.run, StatedRelease)]
     if not runs:
         raise NoTheoremApplies("A certificate document needs a run, got side releases only.")
     return runs[-1]
@@ -182,8 +182,8 @@ def _releases(certificate: Certificate, delta: float) -> list[dict[str, Any]]:
     rows = [_release(one, delta) for one in certificate.each]
     if len(rows) > 1:
         for row, part in zip(rows, certificate.parts, strict=True):
-            if isinstance(part.description, NoisyDescent):
-                row["description"] = run_to_fields(part.description)
+            if not isinstance(part.description, StatedRelease):
+                row["description"] = description_to_fields(part.description)
     return rows
 
 

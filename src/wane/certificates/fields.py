@@ -10,7 +10,8 @@ from wane.certificates.calibration import Calibrated
 from wane.certificates.certificate import Certificate, delta_for
 from wane.certificates.curves import Curve
 from wane.certificates.measures import epsilon_of, gaussian_mu_of
-from wane.describe.fields import run_to_fields
+from wane.describe import NoisyDescent
+from wane.describe.kinds import description_to_fields
 from wane.errors import NoTheoremApplies
 from wane.theorems.theorem import Applies, Basis, Finding, Verdict
 
@@ -37,7 +38,7 @@ def certificate_fields(
         "theorem": best.theorem.name,
         "citation": str(best.theorem.source),
         "adjacency": certificate.run.adjacency.value,
-        "release": run_to_fields(certificate.run)["release"],
+        "release": description_to_fields(certificate.run)["release"],
         "composition_epsilon": json_number(composition_epsilon(certificate, delta)),
         "lower_bound_epsilon": json_number(certificate.lower_bound_epsilon(delta)),
         "verdicts": verdict_fields(certificate, delta, ran=ran),
@@ -78,7 +79,7 @@ def calibrated_fields(result: Calibrated, delta: float) -> dict[str, Any]:
     """Return a calibrated run, its certificate and the value that was searched for."""
     return {
         **certificate_fields(result.certificate, delta=delta),
-        "description": run_to_fields(result.run),
+        "description": description_to_fields(result.run),
         "value": result.value,
         "over": result.over.value,
         "limited": result.limited,
@@ -100,6 +101,8 @@ def curve_fields(made: Curve) -> dict[str, Any]:
 
 def composition_epsilon(certificate: Certificate, delta: float) -> float | None:
     """Return epsilon of the same run with every iterate released; None if nothing applies."""
+    if not isinstance(certificate.run, NoisyDescent):
+        return None
     try:
         composed = composition_of(certificate.run).for_persons(certificate.rows_per_person)
         return composed.epsilon(delta)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from wane.describe import Adjacency, NoisyDescent, Poisson
+from wane.describe.description import Description
 from wane.errors import NoTheoremApplies
 from wane.guarantees import GaussianDP, Guarantee, NumericalDP
 from wane.theorems.theorem import Applies, FactHypothesis
@@ -30,6 +31,8 @@ def grouped(description: Any, verdict: Applies[Guarantee], size: int) -> Guarant
 def _obstacle(description: Any, verdict: Applies[Guarantee]) -> str:
     """What is not known of the data sets on the way; empty if nothing is missing."""
     if description.adjacency is Adjacency.REPLACE_ONE:
+        return ""
+    if isinstance(description, Description) and isinstance(verdict.conclusion, GaussianDP):
         return ""
     if not isinstance(description, NoisyDescent):
         return "nothing is known of data sets with several null, absent or added records"

@@ -11,7 +11,7 @@ from wane.certificates.certificate import Certificate, together
 from wane.certificates.parts import CertifiedRelease
 from wane.describe import Adjacency, Fact, StatedRelease, check
 from wane.describe.facts import without_facts
-from wane.describe.fields import run_from_fields, run_to_fields
+from wane.describe.kinds import description_from_fields, description_to_fields
 from wane.guarantees import Guarantee
 from wane.guarantees.fields import guarantee_to_fields
 
@@ -51,7 +51,9 @@ def _part_out(part: CertifiedRelease) -> dict[str, Any]:
             "adjacency": part.adjacency.value,
         }
     facts = [fact.to_fields() for fact in part.facts]
-    described = {"run": run_to_fields(part.description)} | ({"facts": facts} if facts else {})
+    described = {"run": description_to_fields(part.description)} | (
+        {"facts": facts} if facts else {}
+    )
     return described | persons
 
 
@@ -59,7 +61,8 @@ def _part_in(part: Mapping[str, Any]) -> Certificate:
     rows = check.whole("rows_per_person", part.get("rows_per_person", 1), least=1)
     if "run" in part:
         facts = [Fact.from_fields(fact) for fact in part.get("facts", ())]
-        return certify(run_from_fields(without_facts(part["run"])), facts=facts).for_persons(rows)
+        described = description_from_fields(without_facts(part["run"]))
+        return certify(described, facts=facts).for_persons(rows)
     adjacency = check.member("adjacency", part["adjacency"], Adjacency)
     return certify(
         _release(str(part["name"]), part["guarantee"], str(part["source"]), adjacency, rows)

@@ -23,6 +23,7 @@ from wane.describe import (
 )
 from wane.describe.batches import Poisson, ShuffledOnce, WithoutReplacement
 from wane.describe.constants import defined
+from wane.describe.description import Description
 from wane.report.text import CERTIFICATE, shown
 from wane.theorems.theorem import Basis, Theorem
 
@@ -199,8 +200,10 @@ def numerics(grid: float, exact: ExactNoise | None = None) -> str:
     return said if exact is None else said + exact.words
 
 
-def released_words(run: NoisyDescent) -> str:
+def released_words(run: NoisyDescent | Description) -> str:
     """Return what leaves the room, in a sentence."""
+    if isinstance(run, Description):
+        return run.released_words()
     release = run.release
     if isinstance(release, EveryIterate):
         return "Every iterate of the run."
@@ -209,8 +212,10 @@ def released_words(run: NoisyDescent) -> str:
     return f"The last iterate only, after {run.total_steps} steps."
 
 
-def secrets_of(run: NoisyDescent) -> list[str]:
+def secrets_of(run: NoisyDescent | Description) -> list[str]:
     """Return what must never leave the room, or the guarantee is void."""
+    if isinstance(run, Description):
+        return run.secrets()
     made = ["The records, and every number computed from them but the release."]
     if not isinstance(run.release, EveryIterate):
         others = "All iterates but the last" if isinstance(run.release, LastIterate) else "Others"
@@ -241,10 +246,15 @@ def theorem_fields(theorem: Theorem[Any]) -> dict[str, Any]:
     }
 
 
-def symbol_rows(run: NoisyDescent) -> list[dict[str, Any]]:
+def symbol_rows(run: NoisyDescent | Description) -> list[dict[str, Any]]:
     """Return what each letter of the theorems stands for in this run."""
+    rows = run.symbols() if isinstance(run, Description) else _symbols_of_descent(run)
+    return [{"symbol": s, "meaning": m, "value": v} for s, m, v in rows if v is not None]
+
+
+def _symbols_of_descent(run: NoisyDescent) -> list[tuple[str, str, Any]]:
     objective = run.objective
-    rows: list[tuple[str, str, Any]] = [
+    return [
         ("n", "number of records", run.records),
         ("T", "number of steps", run.total_steps),
         ("b", "public divisor of each step's sum of gradients (batch size)", run.batch_size),
@@ -258,7 +268,6 @@ def symbol_rows(run: NoisyDescent) -> list[dict[str, Any]]:
         ("lambda", _meaning("ridge"), objective.ridge),
         ("D", defined("domain", "diameter").sentence, _diameter(run)),
     ]
-    return [{"symbol": s, "meaning": m, "value": v} for s, m, v in rows if v is not None]
 
 
 def _meaning(name: str) -> str:
@@ -267,7 +276,7 @@ def _meaning(name: str) -> str:
 
 
 def constant_rows(
-    run: NoisyDescent,
+    run: NoisyDescent | Description,
     origin: str,
     *,
     ran: bool,
@@ -275,6 +284,8 @@ def constant_rows(
     facts: tuple[Fact, ...] = (),
 ) -> list[dict[str, Any]]:
     """Return the constants of this run and of its sampler, each with where it comes from."""
+    if isinstance(run, Description):
+        return [{"name": n, "value": v, "origin": origin} for n, v in run.constants()]
     objective = run.objective
     rows: list[tuple[str, Any, str]] = [
         (f"objective.{name}", getattr(objective, name), origin) for name in LOSS_CONSTANTS

@@ -24,10 +24,12 @@ from wane.certificates.measures import DEFAULT_DELTA
 from wane.cli.folder import check_new, new_file, write_text
 from wane.cli.options import Result, particulars_of
 from wane.describe import NoisyDescent
+from wane.describe.facts import stated_from_fields
 from wane.describe.fields import run_from_fields
-from wane.describe.files import parse
+from wane.describe.files import parse, read_table
+from wane.describe.kinds import description_from_fields, is_mechanism
 from wane.errors import InvalidDescription
-from wane.losses.files import read_run, read_stated, spelled_out
+from wane.losses.files import read_run, spelled_out
 
 
 def certify_spec(options: Namespace) -> Result:
@@ -159,7 +161,10 @@ def kernel(options: Namespace) -> Result:
 
 def _certified(spec: str) -> Certificate:
     """The certificate of a file's run, with the facts that stand beside it."""
-    stated = read_stated(spec)
+    given = read_table(spec)
+    if is_mechanism(given):
+        return certify(description_from_fields(given))
+    stated = stated_from_fields(spelled_out(given))
     return certify(stated.run, facts=stated.facts)
 
 

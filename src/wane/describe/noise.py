@@ -17,6 +17,8 @@ from wane.describe import check
 from wane.errors import InvalidDescription
 
 Column = NDArray[np.float64]
+FEWEST_ULPS = 2.0**10
+"""Noise must be at least so many units in the last place of what it is added to."""
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from wane.certificates import (
     stated_release,
     together,
 )
-from wane.describe import Adjacency, Fact, check
-from wane.describe.fields import run_from_fields
+from wane.describe import Adjacency, Fact, NoisyDescent, check
+from wane.describe.kinds import description_from_fields, is_mechanism
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP, Guarantee, WithFailure
 from wane.sampling.described import certify_described, sampler_from_fields
@@ -42,6 +42,8 @@ def certificate_of(document: Mapping[str, Any]) -> Certificate:
     if document.get("sampler") is not None:
         if len(releases) != 1:
             raise InvalidDescription("a document of samples must describe one release.")
+        check.kind("description", run, (NoisyDescent,))
+        assert isinstance(run, NoisyDescent)
         sampler = sampler_from_fields(document["sampler"])
         return certify_described(run, sampler).for_persons(rows)
     if len(releases) == 1 and "guarantee" not in releases[0]:
@@ -53,7 +55,7 @@ def _part(row: Mapping[str, Any], document: Mapping[str, Any], rows: int) -> Cer
     """One of several releases: a run, or what the document states of another release."""
     if "guarantee" not in row:
         described = row.get("description", document["description"])
-        run = run_from_fields(described)
+        run = description_from_fields(described)
         return certify(run, facts=facts_of(document)).for_persons(rows)
     adjacency = check.member("adjacency", document["adjacency"], Adjacency)
     guarantee = _stated(row["guarantee"], is_void(document))
@@ -83,7 +85,7 @@ def circumstances_of(document: Mapping[str, Any]) -> Circumstances:
     return Circumstances(
         noise=check.member("noise.source", document["noise"]["source"], NoiseSource),
         released=document.get("released_as", ""),
-        origin=_origin(document["constants"]),
+        origin=_origin(document),
         declared=document["bases"]["declared"],
         tuning=document["tuning"],
         voids=tuple(document["void_because"]),
@@ -97,9 +99,11 @@ def circumstances_of(document: Mapping[str, Any]) -> Circumstances:
     )
 
 
-def _origin(constants: list[Mapping[str, Any]]) -> str:
+def _origin(document: Mapping[str, Any]) -> str:
     """Where the constants of the losses come from: it is stated once and written many times."""
-    for row in constants:
+    if is_mechanism(document["description"]):
+        return str(document["constants"][0]["origin"])
+    for row in document["constants"]:
         if row["name"] == "objective.form":
             return str(row["origin"])
     raise InvalidDescription("constants must hold objective.form, got none.")

@@ -29,6 +29,7 @@ from wane.describe import StatedRelease
 from wane.describe.facts import without_facts
 from wane.describe.fields import run_from_fields
 from wane.describe.json_text import read_json
+from wane.describe.kinds import description_from_fields
 from wane.errors import InvalidDescription
 from wane.ledger import kept
 
@@ -101,7 +102,7 @@ def _as_certified(row: Mapping[str, Any]) -> Certificate:
         return _part(row)
     found = row["certified"]
     return recalled(
-        run_from_fields(without_facts(row["run"])),
+        description_from_fields(without_facts(row["run"])),
         [
             (claim["theorem"], guarantee)
             for claim in found["claims"]

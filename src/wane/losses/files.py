@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from wane.describe.descent import NoisyDescent
-from wane.describe.facts import StatedRun, stated_from_fields
 from wane.describe.fields import (
     FACTS_OF_ONE_RUN,
     objective_to_fields,
@@ -23,11 +22,6 @@ from wane.losses.registry import constants
 def read_run(path: str | Path) -> NoisyDescent:
     """Return the run described in a TOML or JSON file."""
     return run_from_fields(spelled_out(read_table(path)))
-
-
-def read_stated(path: str | Path) -> StatedRun:
-    """Return the run described in a TOML or JSON file, and the facts that stand beside it."""
-    return stated_from_fields(spelled_out(read_table(path)))
 
 
 def spelled_out(given: object) -> object:

@@ -1,9 +1,9 @@
 """Mechanisms: statistics released through diffusions, and privacy amplified by Markov kernels."""
 
-from wane.mechanisms.accuracy import Comparison
-from wane.mechanisms.amplification import ApproximateDP
-from wane.mechanisms.amplified import AmplifiedGuarantee
-from wane.mechanisms.branches import Branch, BranchedRelease, PublishedTree
+from wane.describe.accuracy import Comparison
+from wane.describe.diffusion import BrownianMechanism, OrnsteinUhlenbeckMechanism, Outside
+from wane.describe.hierarchy import Branch, BranchedRelease, NestedRelease
+from wane.describe.kernel import KernelRelease
 from wane.mechanisms.calibration import (
     PrivacyTarget,
     calibrated_brownian,
@@ -19,17 +19,14 @@ from wane.mechanisms.coupling import (
     per_index_sgd,
     public_steps_needed,
 )
-from wane.mechanisms.diffusions import (
-    BrownianMechanism,
-    GaussianLaw,
-    OrnsteinUhlenbeckMechanism,
-)
-from wane.mechanisms.hierarchy import CoalitionCertificate, NestedRelease, OpenPath, Reading
 from wane.mechanisms.kernel_calibration import CalibratedPower, calibrated_power
-from wane.mechanisms.kernels import Amplification, Doeblin, MarkovKernel
 from wane.mechanisms.laplace import IteratedLaplace
 from wane.mechanisms.numerical import DiffusionMechanism
-from wane.mechanisms.statistics import Outside
+from wane.run.diffusions import GaussianLaw
+from wane.run.hierarchies import OpenPath, PublishedTree, Reading
+from wane.theorems.kernel.amplification import ApproximateDP
+from wane.theorems.kernel.amplified import AmplifiedGuarantee
+from wane.theorems.kernel.kernels import Amplification, Doeblin, MarkovKernel
 
 __all__ = [
     "Amplification",
@@ -39,12 +36,12 @@ __all__ = [
     "BranchedRelease",
     "BrownianMechanism",
     "CalibratedPower",
-    "CoalitionCertificate",
     "Comparison",
     "DiffusionMechanism",
     "Doeblin",
     "GaussianLaw",
     "IteratedLaplace",
+    "KernelRelease",
     "MarkovKernel",
     "NestedRelease",
     "OpenPath",

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass, replace
 
 from wane.describe import check
-from wane.errors import InvalidDescription, Unreachable
-from wane.guarantees import GaussianDP
-from wane.mechanisms.diffusions import (
+from wane.describe.diffusion import (
     BrownianMechanism,
     GaussianDiffusion,
     OrnsteinUhlenbeckMechanism,
+    rounding_charge,
 )
-from wane.mechanisms.statistics import rounding_charge
+from wane.errors import InvalidDescription, Unreachable
+from wane.guarantees import GaussianDP
 from wane.numerics.rounding import inflate, round_down
 
 _NUDGES = 200

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from wane.describe import check
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import Guarantee
-from wane.mechanisms.amplification import ApproximateDP, checked_target, worst_profile
-from wane.mechanisms.kernels import MarkovKernel
+from wane.theorems.kernel.amplification import ApproximateDP, checked_target, worst_profile
+from wane.theorems.kernel.kernels import MarkovKernel
 
 MOST = 1 << 40
 """Powers beyond are not looked at."""

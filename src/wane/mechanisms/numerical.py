@@ -16,17 +16,18 @@ import numpy as np
 
 from wane.arrays import Array
 from wane.describe import check
+from wane.describe.diffusion import Outside, require_enough_noise
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP
 from wane.mechanisms import intrinsic
 from wane.mechanisms.coupling import constant_chain, gradient_contraction
-from wane.mechanisms.pairs import UNIT
 from wane.mechanisms.spectral import Coefficient, ReflectedDiffusion
-from wane.mechanisms.statistics import Outside, checked_statistic, require_enough_noise
 from wane.mechanisms.worst_pair import WorstPair
 from wane.numerics.rounding import inflate
 from wane.randomness import noise_generator
 from wane.run.grid import grid_below, to_grid
+from wane.run.statistics import checked_statistic
+from wane.theorems.kernel.pairs import UNIT
 
 ORDERS = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
 """Orders at which divergences are computed; between them (order - 1) R is convex."""

@@ -26,7 +26,7 @@ from wane.arrays import Array
 from wane.describe import check
 from wane.describe.arrays import read_only
 from wane.errors import InvalidDescription, NoTheoremApplies
-from wane.mechanisms.pairs import UNIT
+from wane.theorems.kernel.pairs import UNIT
 
 Coefficient = Callable[[Array], Array]
 

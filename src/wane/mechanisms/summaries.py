@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from wane.describe import check
+from wane.describe.diffusion import (
+    BrownianMechanism,
+    GaussianDiffusion,
+    OrnsteinUhlenbeckMechanism,
+)
 from wane.errors import InvalidDescription
 from wane.mechanisms.calibration import (
     PrivacyTarget,
     calibrated_brownian,
     calibrated_ornstein_uhlenbeck,
 )
-from wane.mechanisms.diffusions import (
-    BrownianMechanism,
-    GaussianDiffusion,
-    OrnsteinUhlenbeckMechanism,
-)
 from wane.mechanisms.kernel_calibration import calibrated_power
-from wane.mechanisms.kernels import MarkovKernel
 from wane.report.format import round_up_to
+from wane.theorems.kernel.kernels import MarkovKernel
 
 Summary = tuple[dict[str, Any], str]
 

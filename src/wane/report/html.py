@@ -9,7 +9,15 @@ from importlib.resources import files
 from typing import Any
 
 from wane.report.svg import Chart, Line, Mark, drawn
-from wane.report.text import earlier_words, heading, released_words, shown, shown_down, visible
+from wane.report.text import (
+    earlier_words,
+    heading,
+    is_descent,
+    released_words,
+    shown,
+    shown_down,
+    visible,
+)
 
 _GUESSES = tuple(10.0 ** (-tenth / 10) for tenth in range(60, -1, -1))
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -105,6 +113,8 @@ def _guarantee(document: dict[str, Any]) -> str:
             f"{at}: an exact member of the described class leaks this much; - if none is known",
         ),
     ]
+    if not is_descent(document):
+        rows = [row for row in rows if row[0] != "epsilon under composition"]
     table = _table("The guarantee in numbers", ("quantity", "value", "meaning"), rows)
     return _section("guarantee", "The guarantee", table)
 

@@ -17,6 +17,7 @@ from wane.report.text import (
     CERTIFICATE,
     earlier_words,
     heading,
+    is_descent,
     markdown,
     released_words,
     shown,
@@ -55,7 +56,7 @@ _STATEMENT = """\
 - Theorem: `{theorem}`, {citation}. {conclusion}
 - Formal statement: {formal}
 {numbers}
-- If every iterate were released, composition would give epsilon = {composition}. An exact member of
+- {composition}An exact member of
   the described class has epsilon at least {lower}.
 - Assumptions, and what each rests on:
 
@@ -143,7 +144,7 @@ def _words(document: dict[str, Any]) -> dict[str, str]:
         "conclusion": document["statement"]["conclusion"],
         "formal": _formal(document),
         "numbers": _numbers(document),
-        "composition": shown(document["composition_epsilon"]),
+        "composition": _iterates(document, "If every iterate were released", ". "),
         "lower": shown_down(document["lower_bound_epsilon"]),
         "assumptions": _table(
             (h["statement"], h["because"], document["bases"][h["basis"]])
@@ -324,9 +325,16 @@ def _composition(document: dict[str, Any]) -> str:
     parts = " ".join(_release(part) for part in document["releases"])
     return (
         f"{parts} Theorem {document['theorem']} ({document['citation']}) bounds the release of the "
-        "run as a whole; with every iterate released, composition would give epsilon = "
-        f"{shown(document['composition_epsilon'])}."
+        f"run as a whole{_iterates(document, '; with every iterate released')}."
     )
+
+
+def _iterates(document: dict[str, Any], condition: str, end: str = "") -> str:
+    """What composition would give; nothing of a mechanism, which has no iterates."""
+    if not is_descent(document):
+        return ""
+    epsilon = shown(document["composition_epsilon"])
+    return f"{condition}, composition would give epsilon = {epsilon}{end}"
 
 
 def _implementation(document: dict[str, Any]) -> dict[str, str]:

@@ -23,6 +23,7 @@ import numpy as np
 
 from wane.arrays import Array
 from wane.describe import Adjacency, LossForm, NoisyDescent, Objective, Poisson
+from wane.describe.noise import FEWEST_ULPS
 from wane.errors import InvalidDescription
 from wane.run.grid import protecting_noise
 
@@ -30,8 +31,6 @@ FARTHEST = 1e120
 """Beyond, sums of linear models would no longer be what they are."""
 WIDEST_NOISE = 40.0
 """No normal number in doubles is larger, in deviations."""
-FEWEST_ULPS = 2.0**10
-"""Noise must be at least so many units in the last place of what it is added to."""
 
 
 def require_described(run: NoisyDescent, gradients: Any) -> None:

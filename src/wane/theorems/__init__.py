@@ -5,7 +5,16 @@ Python runs this file before any verifier below it, and a verifier may load noth
 
 from collections.abc import Iterable
 
-FOLDERS = ("composition", "joint_programme", "modulus", "sampled", "contraction", "log_sobolev")
+FOLDERS = (
+    "composition",
+    "joint_programme",
+    "modulus",
+    "sampled",
+    "contraction",
+    "log_sobolev",
+    "diffusion",
+    "kernel",
+)
 """The order in which theorems are asked and shown; folders that are not named here come last."""
 
 

@@ -11,7 +11,9 @@ from enum import Enum
 from typing import Any
 
 from wane.describe import NoisyDescent, check
-from wane.describe.fields import FACTS_OF_ONE_RUN, run_from_fields, run_to_fields
+from wane.describe.description import Description
+from wane.describe.fields import FACTS_OF_ONE_RUN
+from wane.describe.kinds import description_from_fields, description_to_fields
 from wane.errors import InvalidDescription
 
 FORMAT, VERSION = "wane-certificate", 1
@@ -68,17 +70,18 @@ class Side:
     hashed: dict[str, Any]
 
 
-Part = NoisyDescent | Side
+Described = NoisyDescent | Description
+Part = Described | Side
 
 
-def described_run(document: Mapping[str, Any]) -> NoisyDescent:
-    """The run that a document describes."""
+def described_run(document: Mapping[str, Any]) -> Described:
+    """The run, or the mechanism, that a document describes."""
     if document.get("format") != FORMAT or document.get("version") != VERSION:
         raise InvalidDescription(
             f'the file must be a "{FORMAT}" document of version {VERSION}, got '
             f"{document.get('format')!r:.60} of version {document.get('version')!r:.20}."
         )
-    return run_from_fields(document.get("description"))
+    return description_from_fields(document.get("description"))
 
 
 def outdated(document: Mapping[str, Any]) -> str:
@@ -108,17 +111,20 @@ def outdated(document: Mapping[str, Any]) -> str:
     return ""
 
 
-def facts_of(document: Mapping[str, Any], run: NoisyDescent) -> dict[str, float]:
+def facts_of(document: Mapping[str, Any], run: Described) -> dict[str, float]:
     """The facts that the document states of this very run, by their kind."""
-    mine = fingerprint(run_to_fields(run))
+    mine = fingerprint(description_to_fields(run))
     rows = document.get("facts", [])
     return {str(row["kind"]): number(row["value"]) for row in rows if row["about"] == mine}
 
 
-def _stray_facts(document: Mapping[str, Any], run: NoisyDescent) -> list[str]:
+def _stray_facts(document: Mapping[str, Any], run: Described) -> list[str]:
     """Facts that were stated of a run that the document does not describe, or stated twice."""
     rows = document.get("facts", [])
-    described = [run_to_fields(run), *(row.get("description") for row in document["releases"])]
+    described = [
+        description_to_fields(run),
+        *(row.get("description") for row in document["releases"]),
+    ]
     known = {fingerprint(fields) for fields in described}
     found = [f"{r['kind']} was stated for another run" for r in rows if r["about"] not in known]
     if len({(row["kind"], row["about"]) for row in rows}) < len(rows):
@@ -126,10 +132,10 @@ def _stray_facts(document: Mapping[str, Any], run: NoisyDescent) -> list[str]:
     return found
 
 
-def contradictions(document: Mapping[str, Any], run: NoisyDescent) -> list[str]:
+def contradictions(document: Mapping[str, Any], run: Described) -> list[str]:
     """Where a document disagrees with itself or with its fingerprint; empty if nowhere."""
     found = _stray_facts(document, run)
-    described = run_to_fields(run)
+    described = description_to_fields(run)
     rest = {name: value for name, value in document.items() if name != SEAL}
     if document.get(SEAL) != fingerprint(rest):
         found.append(f"{SEAL} is not that of the document")
@@ -172,7 +178,7 @@ def _status(document: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def described_parts(document: Mapping[str, Any], run: NoisyDescent) -> list[Part] | None:
+def described_parts(document: Mapping[str, Any], run: Described) -> list[Part] | None:
     """The runs and side releases of a document; None if the fingerprint does not confirm them.
 
     A run may carry its own description; one that carries none is taken to be the described run
@@ -182,8 +188,12 @@ def described_parts(document: Mapping[str, Any], run: NoisyDescent) -> list[Part
         return [run]
     parts = [_part(row, document) for row in document["releases"]]
     known = [part for part in parts if part is not None]
-    runs = [part for part in known if isinstance(part, NoisyDescent)]
-    if len(known) < len(parts) or not runs or run_to_fields(runs[-1]) != run_to_fields(run):
+    runs = [part for part in known if not isinstance(part, Side)]
+    if (
+        len(known) < len(parts)
+        or not runs
+        or description_to_fields(runs[-1]) != description_to_fields(run)
+    ):
         return None
     same = document.get("configuration_sha256") == _fingerprint(document, known)
     return known if same and len({r.adjacency for r in runs}) == 1 else None
@@ -192,7 +202,7 @@ def described_parts(document: Mapping[str, Any], run: NoisyDescent) -> list[Part
 def _part(row: Mapping[str, Any], document: Mapping[str, Any]) -> Part | None:
     """One release; None if it is no run and its guarantee is not stated."""
     if "guarantee" not in row:
-        return run_from_fields(row.get("description", document["description"]))
+        return description_from_fields(row.get("description", document["description"]))
     said = row["guarantee"]
     if said is None:
         return None
@@ -203,7 +213,9 @@ def _part(row: Mapping[str, Any], document: Mapping[str, Any]) -> Part | None:
 
 def _fingerprint(document: Mapping[str, Any], parts: Sequence[Part]) -> str:
     """That of all parts, and of the facts and the sampler if the document has them."""
-    described = [part.hashed if isinstance(part, Side) else run_to_fields(part) for part in parts]
+    described = [
+        part.hashed if isinstance(part, Side) else description_to_fields(part) for part in parts
+    ]
     sampler, rows = document.get("sampler"), rows_per_person(document)
     if "facts" in document:
         described.append({"facts": document["facts"]})

@@ -20,6 +20,7 @@ from wane.errors import InvalidDescription
 from wane.verify.claims import (
     ALL_SEEN,
     Claim,
+    Described,
     Part,
     Quantity,
     Side,
@@ -37,7 +38,7 @@ from wane.verify.proven import proven, supports
 from wane.verify.registry import verifiers
 from wane.verify.sampler import TRANSFERS, Posterior, Sampler, Samples
 
-Theorem = Callable[[NoisyDescent], Bound | None]
+Theorem = Callable[[Described], Bound | None]
 """Returns None where a hypothesis fails."""
 NOT_LEAST = "the verifier's own bound is larger, but need not be the least"
 
@@ -125,10 +126,11 @@ def _unproven(claims: Iterable[Claim], why: str, found: Sequence[str], void: boo
     return Verification(tuple(rows), tuple(found), void)
 
 
-def _theorems(document: Mapping[str, Any], run: NoisyDescent) -> dict[str, Theorem]:
+def _theorems(document: Mapping[str, Any], run: Described) -> dict[str, Theorem]:
     """The theorems, and those that rest on facts which the document states of this very run."""
-    made: dict[str, Theorem] = dict(verifiers())
-    resting = {row.fact: row for row in verifiers().values() if row.fact is not None}
+    known = {name: row for name, row in verifiers().items() if isinstance(run, row.of)}
+    made: dict[str, Theorem] = dict(known)
+    resting = {row.fact: row for row in known.values() if row.fact is not None}
     for kind, value in facts_of(document, run).items():
         if kind not in resting:
             raise InvalidDescription(
@@ -145,15 +147,15 @@ def _unknown_theorems(document: Mapping[str, Any], known: Mapping[str, Theorem])
     return [f"there is no theorem {name!a:.80}" for name in beyond]
 
 
-def _sampling(document: Mapping[str, Any], run: NoisyDescent) -> dict[str, Theorem]:
+def _sampling(document: Mapping[str, Any], run: Described) -> dict[str, Theorem]:
     """The theorems of samples, if the document says what was sampled."""
-    if document.get("sampler") is None:
+    if document.get("sampler") is None or not isinstance(run, NoisyDescent):
         return {}
     samples = Samples(Posterior(run, Sampler.read(document["sampler"])))
     return {name: partial(_of_samples, samples, name) for name in TRANSFERS}
 
 
-def _of_samples(samples: Samples, name: str, _: NoisyDescent) -> Bound | None:
+def _of_samples(samples: Samples, name: str, _: Described) -> Bound | None:
     return samples.bound(name)
 
 
@@ -175,7 +177,7 @@ class _Judge:
 
     def __init__(
         self,
-        run: NoisyDescent,
+        run: Described,
         theorems: Mapping[str, Theorem],
         said_to_apply: Sequence[str] = (),
         headline: str = "",
@@ -218,7 +220,7 @@ class _Judge:
 
     def _names(self, claim: Claim) -> list[str]:
         if claim.theorem == ALL_SEEN:
-            return _compositions()
+            return [name for name in _compositions() if name in self._theorems]
         if claim.theorem in self._theorems and claim.theorem is not None:
             known = verifiers().get(claim.theorem)
             return [*(known.never_worse_than if known else ()), claim.theorem]
@@ -227,7 +229,7 @@ class _Judge:
 
     def composable(self, names: Iterable[str]) -> Gaussian | Sampled | None:
         """The least Gaussian bound of these theorems, else a sampled one; None if there is none."""
-        found = [self._bound(name)[0] for name in names]
+        found = [self._bound(name)[0] for name in names if name in self._theorems]
         known = [bound for bound in found if isinstance(bound, Gaussian)]
         known += [bound.searched() for bound in found if isinstance(bound, Searched)]
         least = min(known, key=lambda bound: float(bound.mu), default=None)
@@ -247,6 +249,9 @@ class _Judge:
         if bound is None or self.size == 1:
             return bound, ""
         in_place = self._run.adjacency is Adjacency.REPLACE_ONE
+        if not isinstance(self._run, NoisyDescent):
+            fine = in_place or isinstance(bound, Gaussian)
+            return (bound.for_group(self.size), "") if fine else (None, "no group is known")
         if not in_place and not isinstance(bound, Gaussian):
             losses = self._run.objective
             bends = (losses.strong_convexity or 0.0) > 0.0 or losses.dissipativity is not None
@@ -290,7 +295,7 @@ class _Joint:
     @classmethod
     def of(cls, parts: Sequence[Part], headline: _Judge, document: Mapping[str, Any]) -> _Joint:
         """A judge for each part; the last run's is there already."""
-        last = max(i for i, part in enumerate(parts) if isinstance(part, NoisyDescent))
+        last = max(i for i, part in enumerate(parts) if not isinstance(part, Side))
         judges: list[_Judge | _Stated] = [
             _Stated(part)
             if isinstance(part, Side)

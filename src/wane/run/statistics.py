@@ -1,24 +1,14 @@
 """Statistics of any shape, the ball their norm must stay in, and the grid they are rounded to.
 
-A sensitivity is declared for exact numbers, and doubles are none: a projection and a conversion
-move a statistic by something that depends on the data.  So statistics are rounded to a grid, and
-the sensitivity is charged with what all of this can add.
-
-**What is charged.**  Let D be the sensitivity, R the bound on the norm, u = 2^-53, and let the
-charge be s = max(2^-40 D, 2^-47 R).  Two adjacent statistics of d entries
-
-1. are moved by rounding to the grid g <= s/(4 sqrt(d)) by at most g sqrt(d)/2 each: s/4 in all;
-2. are moved by the projection by at most 4 u R (1 + 2^-50) each, since `math.hypot` is right to the
-   last place, and a quotient and a product follow: s/4 in all, as s >= 2^-47 R.
-
-So they are at most D + s apart.  Noise is added to them as they are, before anything is multiplied:
+A projection and a conversion move a statistic by something that depends on the data, so it is
+rounded to a grid, and its sensitivity is charged with what all of this can add
+(`wane.describe.diffusion`).  Noise is added to a statistic as it is, before anything is multiplied:
 rounding that sum, multiplying it by the decay and rounding the product to the grid of the release
 look at the sum alone, and cost nothing.
 """
 
 from __future__ import annotations
 
-import enum
 import math
 from typing import Any
 
@@ -26,31 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wane.arrays import Array
+from wane.describe.diffusion import Outside
 from wane.errors import InvalidDescription
-from wane.run.admission import FEWEST_ULPS
 from wane.run.grid import power_of_two_below, to_grid
 
-SHARE_OF_SENSITIVITY, SHARE_OF_BOUND = 2.0**-40, 2.0**-47
 LARGEST_INTEGER = 2**53
 """Whole numbers beyond are not all doubles: neighbours could come to lie farther apart."""
-
-
-class Outside(enum.Enum):
-    """What happens to a statistic whose norm exceeds the declared bound.
-
-    REFUSE   an error.  The bound is a promise about every data set; the error itself depends on
-             the data, so it must never reach a reader.
-    PROJECT  the nearest point of the ball, f * min(1, bound/|f|), is released in its place.  This
-             map never increases distances, but for roundings, which are charged.
-    """
-
-    REFUSE = "refuse"
-    PROJECT = "project"
-
-
-def rounding_charge(sensitivity: float, norm_bound: float | None) -> float:
-    """Return what is added to the sensitivity for the roundings of a statistic."""
-    return max(SHARE_OF_SENSITIVITY * sensitivity, SHARE_OF_BOUND * (norm_bound or 0.0))
 
 
 def checked_statistic(
@@ -61,7 +32,7 @@ def checked_statistic(
     *,
     charge: float,
 ) -> Array:
-    """The statistic on its grid and inside the ball, or a refusal that does not quote it."""
+    """Return the statistic on its grid and inside the ball, or a refusal that does not quote it."""
     if not isinstance(outside, Outside):
         raise InvalidDescription(f"outside must be one of {[o.value for o in Outside]} as Outside.")
     values = _as_doubles(statistic)
@@ -73,15 +44,6 @@ def checked_statistic(
         values = _inside(values, norm_bound, outside)
     spacing = power_of_two_below(charge / (4.0 * math.sqrt(max(values.size, 1))))
     return to_grid(values, spacing)
-
-
-def require_enough_noise(noise_std: float, largest: float, cure: str) -> None:
-    """Refuse noise that doubles of this size could not resolve."""
-    if noise_std < FEWEST_ULPS * math.ulp(largest):
-        raise InvalidDescription(
-            f"noise must be at least 2^10 units in the last place of the statistic, "
-            f"{FEWEST_ULPS * math.ulp(largest):g}, got {noise_std:g}; {cure}"
-        )
 
 
 def _as_doubles(statistic: Any) -> Array:

@@ -11,12 +11,12 @@ from typing import ClassVar, final
 from wane.errors import Unreachable
 from wane.guarantees import ComposedDP, Guarantee, arguments
 from wane.guarantees.composed import composed_of, own_dots
-from wane.mechanisms import amplification
-from wane.mechanisms.amplification import pure_renyi
-from wane.mechanisms.kernels import MarkovKernel
 from wane.numerics.loss_dots import LossDots
 from wane.numerics.roots import smallest_satisfying
 from wane.numerics.rounding import SMALLEST_POSITIVE
+from wane.theorems.kernel import amplification
+from wane.theorems.kernel.amplification import pure_renyi
+from wane.theorems.kernel.kernels import MarkovKernel
 
 _LARGEST_EPSILON = 700.0
 

@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from wane.arrays import Array
-from wane.describe import check
+from wane.describe import check, matrices as given_matrices
 from wane.describe.arrays import read_only, read_only_rows
 from wane.errors import InvalidDescription
-from wane.mechanisms import amplification, matrices, powers
-from wane.mechanisms.amplification import ApproximateDP
-from wane.mechanisms.pairs import UNIT, Gap, largest_gap, rounding
+from wane.theorems.kernel import amplification, matrices, powers
+from wane.theorems.kernel.amplification import ApproximateDP
+from wane.theorems.kernel.pairs import UNIT, Gap, largest_gap, rounding
 
 _NO_DIGITS = 1e6  # a relative error that says nothing
 
@@ -66,7 +66,8 @@ class Amplification:
 class MarkovKernel:
     """A row-stochastic matrix: row = input, column = output, dense or `scipy.sparse`.
 
-    Rows must sum to one within `matrices.ROW_SUM_TOLERANCE`; they are then divided by their sum.
+    Rows must sum to one within `wane.describe.matrices.ROW_SUM_TOLERANCE`; they are then divided by
+    their sum.
     """
 
     matrix: Any
@@ -79,8 +80,8 @@ class MarkovKernel:
         # Equal rows mean something in a matrix that was given, not in one that was rounded: rows
         # that differ may become equal when each is divided by its sum.
         if not isinstance(self.matrix, matrices.Trusted):
-            given = matrices.as_doubles(self.matrix)
-            rows = matrices.checked(given)
+            given = given_matrices.as_doubles(self.matrix)
+            rows = given_matrices.checked(given)
             object.__setattr__(self, "ceiling", 0.0 if matrices.rows_agree(given) else self.ceiling)
         else:
             rows = self.matrix.rows
@@ -92,7 +93,7 @@ class MarkovKernel:
     @classmethod
     def read(cls, path: str) -> MarkovKernel:
         """Read a CSV, NPY or NPZ file (pickles are refused)."""
-        return cls(matrices.read(path))
+        return cls(given_matrices.read(path))
 
     @classmethod
     def randomized_response(cls, epsilon: float, choices: int = 2) -> MarkovKernel:
@@ -198,7 +199,7 @@ class MarkovKernel:
         grown = (1.0 + p) * (1.0 + q)
         error, made = (grown * (1.0 + own) - 1.0) * 1.000001, matrices.product(first, second)
         if error > 0.5:  # hardly a digit is known: keep the rows from drifting away, claim none
-            error, made = _NO_DIGITS, matrices.normalised(made)
+            error, made = _NO_DIGITS, given_matrices.normalised(made)
         lost = self.lost_mass + following.lost_mass + dropped + also
         return MarkovKernel(
             matrices.Trusted(made),

@@ -1,0 +1,69 @@
+"""Positions of linear diffusions, again and in balls."""
+
+from __future__ import annotations
+
+from flint import arb
+
+from wane.balls.arithmetic import ball, top
+from wane.balls.lemmas.positions import TooLarge
+from wane.describe.diffusion import (
+    BrownianMechanism,
+    GaussianDiffusion,
+    OrnsteinUhlenbeckMechanism,
+)
+from wane.describe.hierarchy import BranchedRelease
+
+
+def charged(process: GaussianDiffusion) -> arb:
+    """The sensitivity, plus what rounding the statistic may add."""
+    declared = ball(process.sensitivity)
+    bound = ball(process.norm_bound or 0.0)
+    return declared + (declared * arb(2) ** -40).max(bound * arb(2) ** -47)
+
+
+def reversion(process: GaussianDiffusion) -> arb:
+    """The pull to the origin; a process of another kind is not known here."""
+    if isinstance(process, OrnsteinUhlenbeckMechanism):
+        return ball(process.reversion)
+    if isinstance(process, BrownianMechanism):
+        return ball(0)
+    raise TooLarge(f"a {type(process).__name__} is not computed again")
+
+
+def decay(process: GaussianDiffusion, duration: arb) -> arb:
+    """The factor on a position after a duration."""
+    return (-reversion(process) * duration).exp()
+
+
+def variance(process: GaussianDiffusion, duration: arb) -> arb:
+    """The variance that each entry gains over a duration."""
+    pull, scale = reversion(process), ball(process.diffusion_scale)
+    if pull.is_zero():
+        return 2 * scale**2 * duration
+    return -(scale**2) * (-2 * pull * duration).expm1() / pull
+
+
+def mu_squared(process: GaussianDiffusion, time: float) -> arb:
+    """The square of the Gaussian parameter of the position at a time, never below it."""
+    at = ball(time)
+    return top((charged(process) * decay(process, at)) ** 2 / variance(process, at))
+
+
+def tree_mu_squared(release: BranchedRelease) -> arb:
+    """The same of the seen positions of a tree, all together."""
+    process = release.mechanism
+
+    def precision(name: str | None) -> arb:
+        """What is known of a position from those below it."""
+        total = ball(0)
+        for child, (parent, span) in release.branches.items():
+            if parent != name:
+                continue
+            below, at = None if child in release.seen_names else precision(child), ball(span)
+            if below is not None and not below > 0:
+                continue
+            doubt = ball(0) if below is None else 1 / below
+            total += decay(process, at) ** 2 / (variance(process, at) + doubt)
+        return total
+
+    return top(charged(process) ** 2 * precision(None))

@@ -1,0 +1,113 @@
+"""What every described release that is no descent can say of itself, in words and as plain data."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from wane.describe import check
+from wane.describe.threat import Adjacency
+from wane.errors import InvalidDescription
+
+Row = tuple[str, str, Any]
+"""Three columns of a table of a certificate."""
+
+
+class Description(ABC):
+    """A release as frozen data; subclass it, and list the class in `wane.describe.kinds`.
+
+    A description that can be certified declares its adjacency: a sensitivity says nothing without
+    the data sets that it compares.
+
+    Attributes:
+        kind: the word by which files and documents name this kind of description.
+        released_as: what is seen, in a word, as documents hold it.
+    """
+
+    kind: ClassVar[str]
+    released_as: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def adjacency(self) -> Adjacency | None:
+        """Which data sets are compared; None as long as nobody said."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """Return what the description declares as plain data, without kind and adjacency."""
+
+    @classmethod
+    @abstractmethod
+    def from_parameters(cls, given: dict[str, Any]) -> Self:
+        """Return the description of these parameters, adjacency included."""
+
+    @abstractmethod
+    def summary(self) -> str:
+        """Return the release in one line."""
+
+    @abstractmethod
+    def released_words(self) -> str:
+        """Return what leaves the room, in a sentence."""
+
+    @abstractmethod
+    def secrets(self) -> list[str]:
+        """Return what must never leave the room, or the guarantee is void."""
+
+    @abstractmethod
+    def symbols(self) -> list[Row]:
+        """Return each letter of the theorem, what it means, and its value here."""
+
+    @abstractmethod
+    def constants(self) -> list[tuple[str, Any]]:
+        """Return the names and values of what the release rests on."""
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return the dictionary that `from_fields` turns back into this description."""
+        return {
+            "kind": self.kind,
+            "release": self.released_as,
+            "adjacency": self.declared_adjacency.value,
+            **self.parameters(),
+        }
+
+    @classmethod
+    def from_fields(cls, given: Mapping[str, Any]) -> Self:
+        """Return the described release; every complaint names the key, its value and the cure."""
+        table = {key: value for key, value in given.items() if key != "kind"}
+        seen = table.pop("release", cls.released_as)
+        if seen != cls.released_as:
+            raise InvalidDescription(
+                f'release must be "{cls.released_as}" for {cls.kind}, got {seen!r:.60}.'
+            )
+        try:
+            return cls.from_parameters(table)
+        except InvalidDescription:
+            raise
+        except (
+            AttributeError,
+            KeyError,
+            TypeError,
+            ValueError,
+        ):  # a key that is missing, unknown or of another shape
+            raise InvalidDescription(
+                f"a description of kind {cls.kind} must have the keys that wane writes, got "
+                f"{', '.join(map(str, table))!r:.120}; see docs/mechanisms.md."
+            ) from None
+
+    @property
+    def declared_adjacency(self) -> Adjacency:
+        """The adjacency; a refusal if none was declared."""
+        if self.adjacency is None:
+            raise InvalidDescription(
+                "adjacency must be declared to certify, write down or spend a mechanism, got None; "
+                'say which data sets its sensitivity compares, such as adjacency="zero-out".'
+            )
+        return self.adjacency
+
+
+def adjacency_of(value: Any) -> Adjacency | None:
+    """Return an adjacency that was given as such, in a word, or not at all."""
+    if value is None or isinstance(value, Adjacency):
+        return value
+    return check.member("adjacency", value, Adjacency)

@@ -1,0 +1,133 @@
+"""A release that went through a Markov kernel, of which only the kernel's output is seen."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from wane.describe import check
+from wane.describe.arrays import read_only
+from wane.describe.description import Description, Row
+from wane.describe.diffusion import SECRET_NOISE, SECRET_STATISTIC, GaussianDiffusion
+from wane.describe.kinds import class_of
+from wane.describe.matrices import as_doubles, checked
+from wane.describe.stated import StatedRelease
+from wane.describe.threat import Adjacency
+from wane.errors import InvalidDescription
+
+MOST_ENTRIES = 1 << 18
+"""Of a described matrix, which is written down whole in every document."""
+MOST_POWER = 1 << 40
+STATED = "stated-release"
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRelease(Description):
+    """The output of a Markov kernel, applied `power` times to what was released `before`.
+
+    Attributes:
+        before: what the kernel is applied to: a release whose cost is stated, or a diffusion.  Its
+            output is turned into a row of the kernel by a public rule.
+        matrix: the kernel's probabilities, row = input, column = output, as given; rows are divided
+            by their sum.
+        power: how often the kernel is applied.
+    """
+
+    kind: ClassVar[str] = "kernel-release"
+    released_as: ClassVar[str] = "kernel-output"
+
+    before: StatedRelease | GaussianDiffusion
+    matrix: Any
+    power: int = 1
+
+    def __post_init__(self) -> None:
+        check.kind("before", self.before, (StatedRelease, GaussianDiffusion))
+        if isinstance(self.before, StatedRelease) and self._unsuited(self.before):
+            raise InvalidDescription(
+                "before must state mu, or epsilon and delta, for one row of a person, got "
+                f"{self.before.cost!r:.80}; state one of them."
+            )
+        check.whole("power", self.power, least=1, most=MOST_POWER)
+        rows = getattr(self.matrix, "matrix", self.matrix)  # a MarkovKernel has its own
+        rows = as_doubles(rows)
+        if rows.ndim == 2 and rows.shape[0] * rows.shape[1] > MOST_ENTRIES:
+            raise InvalidDescription(
+                f"matrix must have at most {MOST_ENTRIES} entries to be described, got "
+                f"{rows.shape[0]} x {rows.shape[1]}; merge states that behave alike."
+            )
+        checked(rows)
+        if self.power > 1 and rows.shape[0] != rows.shape[1]:
+            raise InvalidDescription(
+                f"matrix must be square to be repeated, got {rows.shape[0]} x {rows.shape[1]}."
+            )
+        dense = rows if not hasattr(rows, "toarray") else rows.toarray()
+        object.__setattr__(self, "matrix", read_only(dense))
+
+    @staticmethod
+    def _unsuited(stated: StatedRelease) -> bool:
+        return bool(stated.other) or stated.rows_per_person != 1
+
+    @property
+    def adjacency(self) -> Adjacency | None:
+        """Which data sets the release before the kernel compares."""
+        return self.before.adjacency
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what stands before the kernel, and the kernel."""
+        return {"before": self._before(), "matrix": self.matrix.tolist(), "power": self.power}
+
+    def _before(self) -> dict[str, Any]:
+        if isinstance(self.before, GaussianDiffusion):
+            return {"kind": self.before.kind, **self.before.parameters()}
+        given = asdict(self.before)
+        kept = {"name", "source", "mu", "epsilon", "delta", "failure"}
+        named = {name: value for name, value in given.items() if name in kept}
+        return {"kind": STATED} | {n: v for n, v in named.items() if v is not None and v != 0.0}
+
+    @classmethod
+    def from_parameters(cls, given: dict[str, Any]) -> KernelRelease:
+        """Return the release of these parameters."""
+        table = dict(given)
+        before, adjacency = dict(table.pop("before")), table.pop("adjacency", None)
+        kind = before.pop("kind", STATED)
+        if kind == STATED:
+            known = check.member("adjacency", adjacency, Adjacency)
+            if "epsilon" in before:
+                before = {"delta": 0.0} | before
+            return cls(before=StatedRelease(**before, adjacency=known), **table)
+        found = class_of(kind)
+        if not issubclass(found, GaussianDiffusion):
+            raise InvalidDescription(f"before.kind must be that of a diffusion, got {kind!r:.60}.")
+        return cls(before=found.from_parameters(before | {"adjacency": adjacency}), **table)
+
+    def summary(self) -> str:
+        """Return the release in one line."""
+        rows, columns = self.matrix.shape
+        return (
+            f"a kernel of {rows} inputs and {columns} outputs, applied {self.power} times, after: "
+            f"{self.before.summary()}"
+        )
+
+    def released_words(self) -> str:
+        """Return what leaves the room."""
+        return f"The output of a Markov kernel, applied {self.power} times, and nothing else."
+
+    def secrets(self) -> list[str]:
+        """Return what must stay in the room."""
+        return [
+            SECRET_STATISTIC,
+            "What the kernel is applied to, and its states on the way.",
+            SECRET_NOISE,
+        ]
+
+    def symbols(self) -> list[Row]:
+        """Return what the letters of the theorem stand for."""
+        return [
+            ("K", "Markov kernel, inputs x outputs", " x ".join(map(str, self.matrix.shape))),
+            ("t", "how often it is applied", self.power),
+        ]
+
+    def constants(self) -> list[tuple[str, Any]]:
+        """Return the declared numbers of what stands before, and the power."""
+        named = self._before()
+        return [*((f"before.{n}", v) for n, v in named.items()), ("power", self.power)]

@@ -1,0 +1,117 @@
+"""Drawing positions of linear diffusions: the noise of mechanisms comes from here.
+
+What is released is a multiple of a power of two, 2^-10 of the noise or less, which comes from the
+description alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wane.arrays import Array
+from wane.describe import check
+from wane.describe.diffusion import GaussianDiffusion, Outside
+from wane.randomness import noise_generator
+from wane.run.grid import grid_below, to_grid
+from wane.run.statistics import checked_statistic
+
+
+@dataclass(frozen=True)
+class GaussianLaw:
+    """Independent normal entries around `mean`, all with standard deviation `std`."""
+
+    mean: Array
+    std: float
+
+
+def law_of(
+    process: GaussianDiffusion, statistic: Any, *, outside: Outside = Outside.REFUSE
+) -> GaussianLaw:
+    """Return the law of the release before it is rounded (secret: it holds the statistic)."""
+    return GaussianLaw(process.scale * start_of(process, statistic, outside), process.noise_std)
+
+
+def draw(
+    process: GaussianDiffusion,
+    statistic: Any,
+    *,
+    outside: Outside = Outside.REFUSE,
+    seed_voids_privacy: int | None = None,
+) -> Array:
+    """Return one private release of the statistic, in its own shape.
+
+    Every number is a multiple of a power of two that comes from the description alone.
+    `seed_voids_privacy` makes it repeatable, for tests.
+    """
+    rng = noise_generator(seed_voids_privacy)
+    start = start_of(process, statistic, outside)
+    return rounded(process, step(process, start, process.time, rng), process.time)
+
+
+def path(
+    process: GaussianDiffusion,
+    statistic: Any,
+    times: Sequence[float],
+    *,
+    outside: Outside = Outside.REFUSE,
+    seed_voids_privacy: int | None = None,
+) -> list[Array]:
+    """Return positions of one path at several times, none before the process's `time`."""
+    wanted = [check.real("times", t, least=process.time) for t in times]
+    position = start_of(process, statistic, outside)
+    rng, now, found = noise_generator(seed_voids_privacy), 0.0, {}
+    for t in sorted(set(wanted)):
+        position = step(process, position, t - now, rng)
+        now, found[t] = t, rounded(process, position, t)
+    return [found[t] for t in wanted]
+
+
+def start_of(process: GaussianDiffusion, statistic: Any, outside: Outside) -> Array:
+    """Return the statistic as the process may start from it: inside its ball, on its grid."""
+    values = checked_statistic(
+        statistic,
+        process.norm_bound,
+        process.dimension,
+        outside,
+        charge=process.rounding_charge,
+    )
+    if process.norm_bound is None:
+        process.require_enough_noise(float(np.max(np.abs(values), initial=0.0)))
+    return values
+
+
+def step(
+    process: GaussianDiffusion, position: Array, duration: float, rng: np.random.Generator
+) -> Array:
+    """Return where the process is, a duration after this position."""
+    noise = rng.standard_normal(position.shape)
+    noise *= math.sqrt(process.variance_after(duration))
+    return shifted(position, process.decay_after(duration), noise)
+
+
+def rounded(process: GaussianDiffusion, position: Array, time: float) -> Array:
+    """Return a position as it may be shown: on the grid that belongs to its time."""
+    return to_grid(position, grid_at(process, time))
+
+
+def grid_at(process: GaussianDiffusion, time: float) -> float:
+    """Return the spacing of what is shown at a time; it comes from the description alone."""
+    return grid_below(math.sqrt(process.variance_after(time)))
+
+
+def shifted(position: Array, factor: float, noise: Array) -> Array:
+    """Return factor * position + noise, with the noise added before anything is multiplied.
+
+    So whatever is rounded is a function of the noisy position.  A factor that is lost in the noise
+    counts as zero.
+    """
+    with np.errstate(all="ignore"):
+        scaled = noise / factor
+    if not np.isfinite(scaled).all():
+        return noise
+    return np.asarray(factor * (position + scaled))

@@ -1,0 +1,27 @@
+"""Positions of linear diffusions, again and in balls."""
+
+from __future__ import annotations
+
+from wane.balls.bounds import Bound, Gaussian
+from wane.balls.lemmas.diffusions import mu_squared, tree_mu_squared
+from wane.balls.verifier import verifier
+from wane.describe.diffusion import GaussianDiffusion
+from wane.describe.hierarchy import BranchedRelease, NestedRelease
+
+
+@verifier(of=GaussianDiffusion)
+def diffusion_release(process: GaussianDiffusion) -> Bound:
+    """The Gaussian mechanism, scaled."""
+    return Gaussian(mu_squared(process, process.time))
+
+
+@verifier(of=NestedRelease)
+def nested_release(release: NestedRelease) -> Bound:
+    """The earliest position of a path."""
+    return Gaussian(mu_squared(release.mechanism, min(release.levels.values())))
+
+
+@verifier(of=BranchedRelease)
+def branched_release(release: BranchedRelease) -> Bound:
+    """Looks at a tree of paths."""
+    return Gaussian(tree_mu_squared(release))

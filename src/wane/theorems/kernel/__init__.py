@@ -1,0 +1,1 @@
+"""Send a private output through a Markov kernel, and release what comes out."""
