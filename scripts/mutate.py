@@ -40,6 +40,8 @@ FURTHER = (
     "theorems/*/*.py",
     "theorems/*.py",
     "mechanisms/*.py",
+    "describe/diffusion.py",
+    "run/diffusions.py",
     "sampling/*.py",
     "sampling/distance/*.py",
     "numerics/folding.py",
@@ -57,7 +59,7 @@ TESTS = (
             "export",
             "lower_bound",
             "groups",
-            "mechanisms*",
+            "mechanism*",
             "numerics*",
             "sampling*",
         )

@@ -18,11 +18,11 @@ from wane.mechanisms import (
     NestedRelease,
     OrnsteinUhlenbeckMechanism,
     PrivacyTarget,
-    amplification,
     calibrated_ornstein_uhlenbeck,
     coupling,
     laplace,
 )
+from wane.theorems.kernel import amplification
 
 SHEET = load("dynamics_and_diffusion")
 KERNELS = {name: MarkovKernel(rows) for name, rows in SHEET["d2.kernels"]["values"].items()}

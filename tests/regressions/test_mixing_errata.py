@@ -15,13 +15,13 @@ from wane.mechanisms import (
     MarkovKernel,
     OrnsteinUhlenbeckMechanism,
     PrivacyTarget,
-    amplification,
     calibrated_ornstein_uhlenbeck,
     constant_chain,
     intrinsic,
     per_index_sgd,
     public_steps_needed,
 )
+from wane.theorems.kernel import amplification
 
 EXACT = 1e-12
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import signal, stats
 
-from twins.cases import counted, theorems
+from twins.cases import counted, mechanisms, theorems
 from twins.exact import Exact, Gaussians, Masses, Repeated, exact_epsilon
 from twins.members import inside, laws_of, stated
 from twins.removal import MARGIN, TINY, Case, claim_of, is_asked
@@ -71,7 +71,7 @@ def _cases(theorem: Any) -> list[Case]:
     slow = UnderdampedRun(posterior=posterior(), step_size=0.001, steps=3000, friction=4.0)
     samples = [Case(run, partial(sample_laws, run)) for run in (slow, *posteriors())]
     asked = [Case(q, partial(exact_divergences, q)) for q in FAR]
-    made = (*runs, *facts, *samples, *asked, *SHORT, counted())
+    made = (*runs, *facts, *samples, *asked, *SHORT, counted(), *mechanisms())
     return [case for case in made if is_asked(theorem, case.subject)]
 
 

@@ -10,11 +10,9 @@ import mpmath
 import numpy as np
 from scipy import optimize, special
 
-import wane
-from twins.cases import mechanisms
 from twins.exact import Gaussians, Masses, exact_epsilon
 from twins.members import described, laws_of, widest
-from twins.removal import claim_of, shortfall
+from twins.removal import claim_of
 from twins.samplers import exact_divergences, posterior, sample_laws
 from wane import certify, mu_by_position, mu_of_group
 from wane.certificates import together
@@ -475,14 +473,6 @@ def _rare_delta(epsilon: float, mu: float, rate: float) -> float:
         place = mpmath.log(odds) / mu + mpmath.mpf(mu) / 2
         tail, moved = mpmath.ncdf(-place), mpmath.ncdf(mu - place)
         return float((1 - rate) * tail + rate * moved - mpmath.e**epsilon * tail)
-
-
-def mechanism_theorems_law() -> None:
-    """No diffusion, path, tree or kernel costs less than the joint law of what it releases."""
-    for case in mechanisms():
-        (verdict,) = wane.certify(case.subject).verdicts
-        for law in case.laws():
-            assert shortfall(claim_of(verdict), law) is None, case.subject
 
 
 ROOM_LAWS: dict[str, Callable[[], None]] = {
