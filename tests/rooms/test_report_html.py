@@ -157,11 +157,10 @@ def test_a_void_certificate_claims_nothing():
     page = report.html_page(made)
     assert "Void: no privacy is claimed" in page
     assert "a &lt;seed&gt; was used" in page
-    rows = dict(re.findall(r'<th scope="row">([^<]+)</th><td>([^<]+)</td>', page))
-    assert rows["epsilon"] == "infinity"
-    assert rows["mu"] == rows["rho"] == "-"
-    assert rows["0.01"] == "1", "an attacker may be always right"
-    assert "<svg" not in page
+    rows = table_rows(page)
+    assert not {"epsilon", "mu", "1 in 1,000"} & set(rows)
+    for absent in ("<svg", "Approval", "Signature", "<ol", "<em>at most", "Annex A"):
+        assert absent not in page
 
 
 def test_the_advantage_is_the_largest_difference_of_the_two_rates():
@@ -226,6 +225,10 @@ def test_the_hash_is_of_the_configuration():
     assert same == configuration_hash(certify(RUN))
     assert same != document(replace(RUN, steps=8001))["configuration_sha256"]
     assert same == document(circumstances=Circumstances(tuning="other"))["configuration_sha256"]
+
+
+def table_rows(page: str) -> dict[str, str]:
+    return dict(re.findall(r'<th scope="row">([^<]+)</th><td[^>]*>([^<]+)</td>', page))
 
 
 class Page(html.parser.HTMLParser):
@@ -298,10 +301,16 @@ def test_the_page_holds_everything():
 def test_numbers_on_the_page_err_on_one_side():
     made = document()
     page = report.html_page(made)
-    rows = dict(re.findall(r'<th scope="row">([^<]+)</th><td>([^<]+)</td>', page))
+    rows = table_rows(page)
     assert float(rows["epsilon"]) >= made["epsilon"]
     assert float(rows["lower bound on epsilon"]) <= made["lower_bound_epsilon"]
-    assert float(rows["0.0001"]) >= 0.0  # the last of two tables with this first column
+    powers = {row["false_positive_rate"]: row["true_positive_rate"] for row in made["roc"]}
+    for rate, name in ((0.5, "50 in 100"), (1e-4, "1 in 10,000"), (1e-3, "1 in 1,000")):
+        few, base = rows[name].replace(",", "").split(" in ")
+        assert 0.0 <= float(few) / float(base) - powers[rate] <= 0.11 / float(base)
+    right = float(re.search(r"<strong>([0-9.]+) in 100</strong>", page)[1]) / 100
+    assert 0.0 <= right - (1 + made["advantage"]) / 2 <= 0.0011
+    assert float(re.search(r"<strong>ε = ([0-9.]+)</strong>", page)[1]) >= made["epsilon"]
 
 
 def test_the_page_is_self_contained_and_accessible():
@@ -336,22 +345,132 @@ def test_what_comes_from_outside_is_escaped():
 
 
 def test_colours_have_contrast():
+    """Every theme, screen, dark and print, as WCAG 2 asks; 7 to 1 for the text itself."""
     from importlib.resources import files
 
     style = (files("wane.report") / "certificate.css").read_text()
-    for colour in re.findall(r"(?<!-)\b(?:color|fill): (#[0-9a-f]{3,6})", style):
-        if colour != "#fff":
-            assert contrast(colour) >= 7.0
-    for colour in re.findall(r"stroke: (#[0-9a-f]{6}); stroke-width: [12]", style):
-        assert contrast(colour) >= 3.0
+    themes = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    assert len(themes) == 3
+    for theme in themes:
+        colour = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", theme))
+        for ground in ("paper", "panel"):
+            assert contrast(colour["ink"], colour[ground]) >= 7.0
+            assert contrast(colour["soft"], colour[ground]) >= 7.0
+            assert contrast(colour["accent"], colour[ground]) >= 4.5
+        for ink, ground in (("accent-ink", "accent"), ("paper", "warn"), ("ink", "warn-panel")):
+            assert contrast(colour[ink], colour[ground]) >= 4.5
+        assert contrast(colour["ink"], colour.get("blank", "#ffffff")) >= 7.0
+    named = re.sub(r":root \{.*?\}|@page \{.*?\} \}", "", style, flags=re.DOTALL)
+    assert "#" not in named, "a colour outside the themes has no dark twin"
 
 
-def contrast(colour: str) -> float:
-    """Of a colour on white, as WCAG 2 defines it."""
+def contrast(one: str, other: str) -> float:
+    """Of two colours, as WCAG 2 defines it."""
 
     def linear(channel: int) -> float:
         c = channel / 255
         return c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4
 
-    r, g, b = (linear(int(colour[i : i + 2], 16)) for i in (1, 3, 5))
-    return 1.05 / (0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05)
+    def luminance(colour: str) -> float:
+        r, g, b = (linear(int(colour[i : i + 2], 16)) for i in (1, 3, 5))
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return light / dark
+
+
+# the page to sign
+
+
+def front(made: dict) -> str:
+    return report.html_page(made).partition("Annex A</p>")[0]
+
+
+SAID = Particulars(
+    product="logistic regression",
+    dataset="Adult <b>",
+    organisation="Office",
+    responsible="A. B.",
+    date="2026-11-18",
+)
+RAN = Circumstances(noise=NoiseSource.OPERATING_SYSTEM, particulars=SAID)
+
+
+def test_page_one_names_what_its_holder_said_and_leaves_the_rest_blank():
+    page = front(document(circumstances=RAN))
+    assert "Logistic regression from Adult &lt;b&gt;</h1>" in page
+    for said in ("Office", "A. B.", "2026-11-18", "60,000", "Must stay secret", "Signature"):
+        assert said in page
+    assert page.count('class="blank"') == 2  # rows of a person, and earlier releases
+    assert front(document()).count('class="blank"') > 5
+
+
+def test_page_one_of_a_calculation_says_that_nothing_ran():
+    page = front(document())
+    assert "Calculation only" in page
+    assert "Not by wane" in page
+    assert "enforced" not in page
+    assert "Calculation only" not in front(document(circumstances=RAN))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "band"),
+    [
+        (1.0, 1e-6, "strong"),
+        (1.0000001, 1e-6, "moderate"),
+        (10.0, 1e-6, "moderate"),
+        (10.1, 1e-6, "weak"),
+        ("infinity", 1e-6, "weak"),
+        (0.1, 1 / 60_000, "weak"),
+    ],
+)
+def test_the_band_follows_epsilon_and_a_large_delta_is_weak(epsilon, delta, band):
+    made = document(circumstances=RAN) | {"epsilon": epsilon, "delta": delta}
+    page = front(made)
+    assert re.findall(r'<li aria-current="true"><span>([a-z]+)</span>', page) == [band]
+    assert band.capitalize() in re.search(r"<h2>(.*?)</h2>", page)[1]
+
+
+def test_words_fit_the_neighbours_and_the_unit():
+    assert "which of two records was used" in front(document())
+    out = document(replace(RUN, adjacency=Adjacency.ZERO_OUT))
+    assert "whether a given record was used" in front(out)
+    quiet = replace(RUN, noise=wane.NoiseMultiplier(30.0))
+    several = certificate_document(certify(quiet).for_persons(3), delta=DELTA)
+    assert "every person with at most 3 rows" in front(several)
+
+
+def test_page_one_of_a_joint_certificate_lists_the_parts():
+    page = front(certificate_document(joint(), delta=DELTA))
+    assert "Charged together: a bound on the curvature (alone ε = " in page
+
+
+def test_the_annex_says_which_line_answers_the_opinion():
+    page = report.html_page(document())
+    note = re.search(r'<p class="note">.*?</p>', page, re.DOTALL)[0]
+    table = re.search(r"“(.*?)”", note)[1]
+    assert "EDPB Opinion 28/2024" in note
+    assert f"<caption>{table}" in page
+
+
+def test_documents_without_the_new_fields_still_make_a_page():
+    made = document()
+    roc = [row for row in made["roc"] if row in made["attack"]]
+    old = {k: v for k, v in made.items() if k not in {"advantage", "title", "files"}}
+    old |= {"roc": roc}
+    old.pop("earlier_releases")
+    page = Page.of(old)
+    assert len(page.every("svg")) == 2
+    assert "guesses about" not in " ".join(page.text)
+
+
+def test_the_figure_keeps_its_words_below_blind_guessing():
+    """Whatever the bound is, it is drawn above the diagonal, and the words below it."""
+    from wane.report import attacker
+
+    for run in (RUN, RUNS["no noise"], replace(RUN, noise=wane.NoiseMultiplier(1e5))):
+        picture = report.html_page(document(run))
+        for x, y in re.findall(r'<text class="lab" x="([0-9.]+)" y="([0-9.]+)">', picture):
+            along = (float(x) - attacker.LEFT) / (attacker.RIGHT - attacker.LEFT)
+            diagonal = attacker.FLOOR - along * (attacker.FLOOR - attacker.TOP)
+            assert float(y) - 14 > diagonal

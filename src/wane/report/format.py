@@ -24,6 +24,24 @@ def round_down_to(value: float, digits: int = DIGITS) -> str:
     return _rounded(value, digits, ROUND_FLOOR)
 
 
+def share_up(value: float | Decimal, base: int) -> str:
+    """An upper bound on a share, as so many in `base`, rounded up to one decimal."""
+    most = (_exactly(value) * base).quantize(Decimal("0.1"), rounding=ROUND_CEILING)
+    return f"{most:,} in {base:,}" if most < base else f"{base:,} in {base:,}"
+
+
+def odds_up(success: float | Decimal, failure: float | Decimal) -> str:
+    """An upper bound on odds, as so many to one, rounded up to three digits."""
+    if failure <= 0:
+        return "any number to 1"
+    context = Context(prec=DIGITS // 2, rounding=ROUND_CEILING)
+    return f"{context.divide(_exactly(success), _exactly(failure)).normalize():f} to 1"
+
+
+def _exactly(value: float | Decimal) -> Decimal:
+    return value if isinstance(value, Decimal) else Decimal(repr(float(value)))
+
+
 def _rounded(value: float, digits: int, direction: str) -> str:
     if not math.isfinite(value) or value == 0.0:
         return f"{value:g}"

@@ -10,6 +10,9 @@ from wane.report.format import round_down_to, round_up_to
 
 CERTIFICATE = "Privacy certificate"
 """The title of what accompanies a release."""
+MOST_ZEROS = 6
+"""A power of ten with more of them is written as a power."""
+RAISED = str.maketrans("0123456789", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 """Classes of characters that are not seen, or turn others around."""
 
@@ -74,6 +77,17 @@ def shown(value: float | str | None) -> str:
     if value is None:
         return "-"
     return value if isinstance(value, str) else round_up_to(value)
+
+
+def shown_delta(value: float) -> str:
+    """Delta as text, never rounded down; powers of ten as people write them."""
+    text = shown(value)
+    power = text.removeprefix("1e-")
+    if power == text:
+        return text
+    if int(power) <= MOST_ZEROS:
+        return f"0.{'0' * (int(power) - 1)}1"
+    return "10\u207b" + str(int(power)).translate(RAISED)
 
 
 def shown_down(value: float | str | None) -> str:
