@@ -126,14 +126,14 @@ def reading_annex(document: dict[str, Any]) -> str:
         "C",
         "How strong is \u201cstrong\u201d?",
         paragraph(
-            "NIST SP 800-226 (March 2025) names no \u03b5 that is safe everywhere. It asks to judge "
-            "\u03b5 together with the unit it protects, and below them the algorithm, the "
+            "NIST SP 800-226 (March 2025) names no \u03b5 that is safe everywhere. It asks to "
+            "judge \u03b5 together with the unit it protects, and below them the algorithm, the "
             "implementation and the handling of the data. The three words on page one follow the "
             'reading that is common in practice (the tiers of "How to DP-fy ML", Ponomareva et '
             "al., 2023): \u03b5 of at most 1 is strong, at most 10 reasonable, above that weak. A "
             "\u03b4 that is not below one over the number of records counts as weak here, whatever "
-            "\u03b5 is. The words are no limit set by NIST, and a small \u03b5 does not mend a wrong "
-            "unit."
+            "\u03b5 is. The words are no limit set by NIST, and a small \u03b5 does not mend a "
+            "wrong unit."
         ),
         f'<div class="wide" role="region" aria-label="{caption}" tabindex="0"><table>'
         f"<caption>{caption}</caption>"
