@@ -21,7 +21,7 @@ from benchmarks.timing import Spread, interleaved, ratio
 from wane.audit import langevin_law
 from wane.describe.chain import NormalStart, Overdamped, Target
 from wane.sampling import GaussianPotential, simulate
-from wane.sampling.distance import plan_sampling
+from wane.sampling.distance_plan import plan_sampling
 
 CASES = tuple(instance for instance in INSTANCES if instance.order == 2.0)
 QUICK_CASES = (Instance(10, 4.0, 2.0, 0.1),)

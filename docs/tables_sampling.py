@@ -6,7 +6,7 @@ from pathlib import Path
 
 from wane.audit import langevin_law as law
 from wane.describe.chain import NormalStart, Target, largest_underdamped_step
-from wane.sampling.distance import Friction, plan_sampling
+from wane.sampling.distance_plan import Friction, plan_sampling
 from wane_papers.sampler import corrected_route as sampler_route
 
 HERE = Path(__file__).parent

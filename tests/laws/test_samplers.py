@@ -19,11 +19,11 @@ from laws.samplers import (
 from laws.soundness import comparisons
 from wane.audit.concrete import Family
 from wane.audit.meaning import PREDICATES, Truth
+from wane.certificates.distance import certify_distance
 from wane.describe.distance import Direction
 from wane.guarantees import GaussianDP
-from wane.sampling.closeness import closeness
-from wane.sampling.distance import certify_distance
-from wane.sampling.privacy import KINETIC, TRANSFERS, certify_samples, certify_underdamped
+from wane.sampling import certify_samples, certify_underdamped
+from wane.theorems.gibbs.closeness import closeness
 from wane.theorems.theorem import Applies
 
 ORDERS = (1.5, 2.0, 3.0, 5.0, 8.0)
@@ -77,7 +77,7 @@ def test_many_posteriors():
     met, worst = judge_samples(1, 400)
     for name, count in sorted(met.items()):
         print(f"{name:24} {count:6d}  {worst.get(name, 0.0):.6f}", file=sys.stderr)
-    for name in ("last_iterate", "gaussian_composition", *(a.name for a in TRANSFERS)):
+    for name in ("last_iterate", "gaussian_composition", "gibbs_transfer", "range_transfer"):
         assert met[name] >= 50, met
     assert min(met["chain first"], met["target first"]) >= 50
 
@@ -111,7 +111,7 @@ def test_underdamped_samples_are_above_the_truth():
     met, worst, source = Counter(), {}, kinetic_cases(np.random.default_rng(3))
     for _ in range(70):
         judge_kinetic(next(source), met, worst)
-    assert all(met[a.name] >= 30 for a in KINETIC), met
+    assert min(met["kinetic_composition"], met["kinetic_last_state"]) >= 30, met
     assert met["kinetic distance"] >= 50
     assert max(worst.values()) > 0.5
 

@@ -11,16 +11,18 @@ import numpy as np
 import pytest
 
 from wane.audit import langevin_law as law
+from wane.certificates.distance import certify_distance
 from wane.describe.chain import NormalStart, Overdamped, PointStart, Target, Underdamped
 from wane.describe.distance import Direction
-from wane.sampling.distance import certify_distance, girsanov, optimised
-from wane.sampling.distance.hypotheses import largest_contracting_step
-from wane.sampling.distance.kinetic import kinetic_divergence
-from wane.sampling.distance.planner import first_step_size
-from wane.sampling.distance.search import log_or_worst, minimise
-from wane.sampling.distance.shifted_girsanov import Free, ShiftedGirsanov
-from wane.sampling.distance.special import girsanov_price
-from wane.sampling.distance.standard import kinetic_letters_of, letters_of
+from wane.sampling.distance_plan import first_step_size
+from wane.theorems.chain_hypotheses import largest_contracting_step
+from wane.theorems.kinetic import optimised as kinetic_optimised
+from wane.theorems.langevin import girsanov, optimised
+from wane.theorems.lemmas.free_parameters import decode, encode, log_or_worst, minimise
+from wane.theorems.lemmas.kinetic import kinetic_divergence
+from wane.theorems.lemmas.letters import kinetic_letters_of, letters_of
+from wane.theorems.lemmas.moments import girsanov_price
+from wane.theorems.lemmas.shifted_girsanov import Free, ShiftedGirsanov
 
 SLACK = 1 + 1e-9
 ORDERS = (1.0, 1.1, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0)
@@ -51,13 +53,11 @@ def lightly(x, direction, order):
     order, coordinates = max(order, 1.01), (*optimised.EXPONENTS, *optimised.SHIFTED)
 
     def bound(z):
-        free = Free(**optimised.decode(coordinates, z))
+        free = Free(**decode(coordinates, z))
         price = 0.5 * girsanov_price(direction, free.p, order) if free.admissible else math.inf
         return at.divergence(price, free) / (order - 1.0)
 
-    starts = [
-        optimised.encode(coordinates, asdict(Free(q1=q, q2=q))) for q in (2.5, 5.0, 30.0, 400.0)
-    ]
+    starts = [encode(coordinates, asdict(Free(q1=q, q2=q))) for q in (2.5, 5.0, 30.0, 400.0)]
     _, point = minimise(
         lambda z: log_or_worst(bound(z)), starts, keep=1, evaluations=40, restarts=0
     )
@@ -68,10 +68,10 @@ def lightly_kinetic(x, direction, order):
     """The underdamped bound after a short search."""
 
     def bound(z):
-        free = optimised.kinetic_free(x, z)
+        free = kinetic_optimised.kinetic_free(x, z)
         return kinetic_divergence(x, direction, max(order, 1.01), free)
 
-    starts = optimised.kinetic_starts(x)
+    starts = kinetic_optimised.kinetic_starts(x)
     _, point = minimise(
         lambda z: log_or_worst(bound(z)), starts, keep=1, evaluations=60, restarts=0
     )
@@ -216,7 +216,7 @@ def test_discretisation_bounds_are_above_the_truth():
         for place, direction in enumerate(Direction):
             bounds = (
                 (rough, optimised.convex(y, direction, order).value),
-                (smooth, optimised.kinetic_error(k, direction, order).value),
+                (smooth, kinetic_optimised.kinetic_error(k, direction, order).value),
             )
             for exact, found in bounds:
                 tested += 1

@@ -7,11 +7,11 @@ import wane
 from wane.guarantees import GaussianDP
 from wane.losses import Logistic
 from wane.sampling import OverdampedRun, Posterior, calibrated, certify_samples
-from wane.sampling.distance.standard import KineticLetters
 from wane.sampling.integrator import exact_step
-from wane.sampling.kinetic_privacy import mu_with_window
 from wane.sampling.models import linear_losses
-from wane.sampling.transfer import two_triangles
+from wane.theorems.gibbs.transfer import two_triangles
+from wane.theorems.kinetic.privacy import mu_with_window
+from wane.theorems.lemmas.letters import KineticLetters
 
 SHEET = load("langevin_sampling")
 

@@ -10,11 +10,13 @@ from wane.audit import langevin_law as law
 from wane.describe.distance import Direction
 from wane.guarantees import RenyiDP
 from wane.numerics.normal import gaussian_delta, gaussian_epsilon, gaussian_mu
-from wane.sampling.distance import girsanov, kinetic, optimised, special
-from wane.sampling.distance.shifted_girsanov import Free, Grouping, ShiftedGirsanov
-from wane.sampling.distance.special import girsanov_price
-from wane.sampling.distance.standard import KineticLetters, Letters
+from wane.theorems.kinetic import optimised as kinetic_optimised
+from wane.theorems.langevin import girsanov, optimised
+from wane.theorems.lemmas import kinetic, moments as special
+from wane.theorems.lemmas.letters import KineticLetters, Letters
+from wane.theorems.lemmas.moments import girsanov_price
 from wane.theorems.lemmas.programme import Block, Pool
+from wane.theorems.lemmas.shifted_girsanov import Free, Grouping, ShiftedGirsanov
 from wane_papers.sampler import corrected_route as route, printed, rivals
 
 SHEET = load("langevin_sampling")
@@ -257,7 +259,7 @@ def test_steered_kinetic(case):
     free = kinetic.KineticFree(i["K"], i["q1"], i["q2"], i["wA"], i["wB"])
     found = kinetic.kinetic_divergence(x, direction, i["alpha"], free)
     assert found == close(o["bound"])
-    assert optimised.kinetic(x, direction, i["alpha"]).value < 0.7 * found
+    assert kinetic_optimised.kinetic(x, direction, i["alpha"]).value < 0.7 * found
 
 
 @table("ud_girsanov_params")

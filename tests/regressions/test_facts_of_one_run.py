@@ -34,9 +34,8 @@ from wane.certificates import (
     certificate_to_fields,
 )
 from wane.cli.main import main
-from wane.sampling import Losses, Posterior
+from wane.sampling import Losses, Posterior, certify_samples
 from wane.sampling.planning import Wish, plan_posterior
-from wane.sampling.privacy import certify_samples
 from wane.verify import Outcome, verify
 
 DELTA = 1e-5

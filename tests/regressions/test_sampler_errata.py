@@ -12,8 +12,9 @@ from scipy import integrate, stats
 from wane.audit import langevin_law as law
 from wane.describe.distance import Direction
 from wane.numerics.roots import largest_satisfying
-from wane.sampling.distance import optimised
-from wane.sampling.distance.standard import KineticLetters, Letters
+from wane.theorems.kinetic import optimised as kinetic_optimised
+from wane.theorems.langevin import optimised
+from wane.theorems.lemmas.letters import KineticLetters, Letters
 from wane_papers.modulus.printed import Standing
 from wane_papers.sampler import corrected_route as route, printed
 
@@ -87,7 +88,7 @@ def test_E4_nor_does_one_of_the_underdamped_chain():
     claimed = printed.underdamped_step(d=1, L=1.0, tau=1.0, alpha=4.2e3, eps=1.0)
     assert claimed > 100 * eta
     x = KineticLetters(d=1, m=1.0, L=1.0, gam=2.0, mu=1.0, eta=eta, N=1000, s0=1.0, r0=0.0)
-    assert math.isinf(optimised.kinetic_error(x, Direction.CHAIN_FIRST, 4.2e3).value)
+    assert math.isinf(kinetic_optimised.kinetic_error(x, Direction.CHAIN_FIRST, 4.2e3).value)
 
 
 def test_E6_a_change_of_measure_is_no_equality_for_killed_mass():

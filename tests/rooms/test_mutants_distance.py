@@ -8,19 +8,19 @@ import mpmath
 import numpy as np
 import pytest
 
+from wane.certificates.distance import TabulatedCurve, certify_closeness, certify_distance
 from wane.describe.chain import Diffusion, NormalStart, Overdamped, PointStart, Target, Underdamped
 from wane.describe.distance import Direction, Question
 from wane.errors import InvalidDescription
-from wane.sampling.distance import certify_closeness, certify_distance, hypotheses
-from wane.sampling.distance.certify import TabulatedCurve
-from wane.sampling.distance.girsanov import (
+from wane.theorems import chain_hypotheses as hypotheses
+from wane.theorems.langevin.girsanov import (
     convex_divergence,
     largest_variance,
     lipschitz_divergence,
     mixing_divergence,
     weak_triangle,
 )
-from wane.sampling.distance.kinetic import (
+from wane.theorems.lemmas.kinetic import (
     Contraction,
     KineticFree,
     _power_means,
@@ -28,14 +28,9 @@ from wane.sampling.distance.kinetic import (
     kinetic_divergence,
     steering_cost,
 )
-from wane.sampling.distance.shifted_girsanov import Free, Grouping
-from wane.sampling.distance.special import girsanov_price
-from wane.sampling.distance.standard import (
-    KineticLetters,
-    Letters,
-    kinetic_letters_of,
-    letters_of,
-)
+from wane.theorems.lemmas.letters import KineticLetters, Letters, kinetic_letters_of, letters_of
+from wane.theorems.lemmas.moments import girsanov_price
+from wane.theorems.lemmas.shifted_girsanov import Free, Grouping
 
 mp = mpmath.mp.clone()
 mp.dps = 40

@@ -7,20 +7,15 @@ import mpmath
 import numpy as np
 import pytest
 
-from wane.sampling.distance.shifted_girsanov import (
-    Free,
-    Grouping,
-    ShiftedGirsanov,
-    local_error,
-)
-from wane.sampling.distance.special import (
+from wane.theorems.lemmas.letters import Letters
+from wane.theorems.lemmas.moments import (
     chi_mean,
     log_moment,
     log_moment_of_normal,
     minus_log_cos,
     minus_log_one_minus,
 )
-from wane.sampling.distance.standard import Letters
+from wane.theorems.lemmas.shifted_girsanov import Free, Grouping, ShiftedGirsanov, local_error
 
 mp = mpmath.mp.clone()
 mp.dps = 40

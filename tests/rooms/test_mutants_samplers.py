@@ -7,6 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from wane.certificates.distance import certify_distance
 from wane.describe import Objective
 from wane.describe.chain import Overdamped, PointStart
 from wane.describe.distance import Direction
@@ -23,19 +24,18 @@ from wane.sampling import (
     certify_underdamped,
     exact_gibbs,
     exact_gibbs_bounded,
-    transfer,
 )
-from wane.sampling.closeness import closeness
-from wane.sampling.distance import certify_distance
-from wane.sampling.distance.kinetic import steering_cost
-from wane.sampling.distance.standard import KineticLetters
-from wane.sampling.kinetic_privacy import (
+from wane.theorems.gibbs import transfer
+from wane.theorems.gibbs.closeness import closeness
+from wane.theorems.gibbs.transfer import Closeness, TransferredCurve, transferred
+from wane.theorems.kinetic.privacy import (
     _per_temperature,
     composed_mu,
     last_state_mu,
     mu_with_window,
 )
-from wane.sampling.transfer import Closeness, TransferredCurve, transferred
+from wane.theorems.lemmas.kinetic import steering_cost
+from wane.theorems.lemmas.letters import KineticLetters
 
 mp = mpmath.mp.clone()
 mp.dps = 40

@@ -12,8 +12,9 @@ from wane.describe.chain import PointStart, Target, Underdamped
 from wane.describe.posterior import Losses, Posterior, stacked, stacked_bound
 from wane.errors import InvalidDescription
 from wane.mechanisms import BrownianMechanism, IteratedLaplace, noisy_chain
-from wane.sampling.gibbs import calibrated, exact_draws, exact_gibbs
-from wane.sampling.kinetic_privacy import composed_mu, last_state_mu
+from wane.sampling.planning import calibrated
+from wane.theorems.gibbs.exact import exact_draws, exact_gibbs
+from wane.theorems.kinetic.privacy import composed_mu, last_state_mu
 
 
 def posterior(adjacency: Adjacency, curvature: tuple[float, float] = (0.5, 2.0)) -> Posterior:

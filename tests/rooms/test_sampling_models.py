@@ -17,8 +17,8 @@ from wane.sampling import (
     location_posterior,
     mean_posterior,
 )
-from wane.sampling.gibbs import exact_draws
 from wane.sampling.sums import LinearChainSums
+from wane.theorems.gibbs.exact import exact_draws
 
 ROWS, COLUMNS = 40, 3
 RNG = np.random.default_rng(5)

@@ -27,11 +27,11 @@ from wane.sampling import (
     exact_gibbs,
     exact_gibbs_bounded,
 )
-from wane.sampling.closeness import closeness
-from wane.sampling.gibbs import PureCurve, exact_draws
-from wane.sampling.kinetic_privacy import composed_mu, last_state_mu
 from wane.sampling.models import linear_losses
-from wane.sampling.transfer import Closeness, transferred
+from wane.theorems.gibbs.closeness import closeness
+from wane.theorems.gibbs.exact import PureCurve, exact_draws
+from wane.theorems.gibbs.transfer import Closeness, transferred
+from wane.theorems.kinetic.privacy import composed_mu, last_state_mu
 
 ROUNDING = 1e-9
 

@@ -32,7 +32,8 @@ import pytest
 
 import wane.certificates.document as home
 from trust.tally import COUNTS
-from wane.certificates import Circumstances, Sampler
+from wane.certificates import Circumstances
+from wane.describe.samples import Sampler
 from wane.errors import InvalidDescription
 from wane.verify import Checked, Outcome, Verification, verify
 

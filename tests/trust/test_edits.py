@@ -64,9 +64,7 @@ def side():
 
 def sampled():
     from wane.describe import Objective
-    from wane.sampling import Losses, OverdampedRun, Posterior
-    from wane.sampling.described import sampler_of
-    from wane.sampling.privacy import certify_samples
+    from wane.sampling import Losses, OverdampedRun, Posterior, certify_samples
 
     known = Objective(gradient_bound=1.0, smoothness=0.25, strong_convexity=0.0)
     losses = Losses(
@@ -79,7 +77,7 @@ def sampled():
     posterior = Posterior(losses=losses, records=500, prior_precision=1.0, temperature=20.0)
     run = OverdampedRun(posterior=posterior, step_size=0.5, steps=200, samples=2)
     circumstances = Circumstances(
-        noise=NoiseSource.OPERATING_SYSTEM, sampler=sampler_of(run), released="Two samples."
+        noise=NoiseSource.OPERATING_SYSTEM, sampler=run.sampler, released="Two samples."
     )
     return certificate_document(certify_samples(run), delta=1e-5, circumstances=circumstances)
 

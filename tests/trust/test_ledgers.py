@@ -95,13 +95,12 @@ def samples():
 
 def test_a_sample_is_read_back_with_its_best_theorem(account):
     """It was spent at 0.198 and read back at 120.7."""
-    from wane.sampling.described import sampler_of
-    from wane.sampling.privacy import certify_samples
+    from wane.sampling import certify_samples
 
     run = samples()
     certificate = certify_samples(run)
     assert certificate.best(1e-5).analysis.name == "range_transfer"
-    with account.spend(certificate, sampler=sampler_of(run)):
+    with account.spend(certificate, sampler=run.sampler):
         pass
     spent, found = certificate.epsilon(1e-5), account.total.epsilon(1e-5)
     assert found == pytest.approx(spent, rel=1e-9)

@@ -8,28 +8,31 @@ from hypothesis import given, settings, strategies as st
 pytest.importorskip("flint")
 
 from trust.tally import COUNTS
-from wane.balls.arithmetic import ball
+from wane.balls.arithmetic import PRECISION, ball, bits
+from wane.balls.lemmas import kinetic
 from wane.errors import InvalidDescription
 from wane.sampling import Target, Underdamped, certify_underdamped
-from wane.sampling.distance.standard import kinetic_letters_of
-from wane.sampling.kinetic_privacy import composed_mu, last_state_mu, mu_with_window
-from wane.verify import kinetic
+from wane.theorems.kinetic.privacy import composed_mu, last_state_mu, mu_with_window
+from wane.theorems.lemmas.letters import kinetic_letters_of
 
 ROUNDING = 1e-9
 
 
 def again(chain, sensitivity):
     """The same chain, as the verifier knows it."""
-    return kinetic.Underdamped(
-        strong_convexity=chain.target.strong_convexity,
-        smoothness=chain.target.smoothness,
-        friction=chain.friction,
-        inverse_mass=chain.inverse_mass,
-        temperature=chain.temperature,
-        step_size=chain.step_size,
-        steps=chain.steps,
-        sensitivity=sensitivity,
-    )
+    with bits(PRECISION):
+        T, far = ball(chain.temperature), chain.start.distance
+        return kinetic.UnderdampedChain(
+            d=chain.target.dimension,
+            m=ball(chain.target.strong_convexity) / T,
+            L=ball(chain.target.smoothness) / T,
+            gam=ball(chain.friction),
+            mu=ball(chain.inverse_mass) * T,
+            eta=ball(chain.step_size),
+            N=chain.steps,
+            r0=ball(math.inf if far is None else far),
+            moved=ball(sensitivity) / T,
+        )
 
 
 def power(low, high):

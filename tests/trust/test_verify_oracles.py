@@ -1,8 +1,8 @@
 """The verifier's own derivations against oracles of another kind.
 
-`verify.meeting` and `verify.closeness` follow the same proofs as the theorems that they check, so
-that a mistake of a proof would be in both.  Here they face what needs no proof: the programme by
-brute force on few steps, and Gaussian chains whose laws are known exactly.
+`tangent_programme` and `shifted_girsanov` of `balls.lemmas` follow the same proofs as the theorems
+that they check, so that a mistake of a proof would be in both.  Here they face what needs no proof:
+the programme by brute force on few steps, and Gaussian chains whose laws are known exactly.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from flint import arb
 
 from twins.samplers import exact_divergences
 from wane.balls.lemmas.moduli import Affine, Modulus
+from wane.balls.lemmas.shifted_girsanov import Letters, OverdampedChain
 from wane.balls.lemmas.tangent_programme import Stretch, least_cost
 from wane.describe.chain import Overdamped, PointStart, Target
 from wane.describe.distance import Direction, Question
-from wane.verify.closeness import Chain, Letters
 
 
 def modulus(*lines: tuple[float, float]) -> Modulus:
@@ -101,7 +101,9 @@ def test_closeness_is_above_exact_gaussian_chains(described, order):
     chain = Overdamped(Target(m, M, 1, laplacian_lipschitz=0.0), eta, steps, PointStart(far))
     letters = Letters(1, arb(m), arb(M), arb(0), arb(eta), steps, arb(far))
     for way in Direction:
-        claimed = Chain(letters).divergence(order, chain_first=way is Direction.CHAIN_FIRST)
+        claimed = OverdampedChain(letters).divergence(
+            order, chain_first=way is Direction.CHAIN_FIRST
+        )
         exact = max(exact_divergences(Question(chain, order, way)))
         assert float(claimed) >= exact
         if m == M and far == 1000.0:

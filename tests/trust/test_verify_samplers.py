@@ -14,7 +14,7 @@ pytest.importorskip("flint")
 from trust.documents import check, document_of, failures, rehashed, valid
 from trust.sealed import sealed
 from trust.tally import COUNTS
-from wane.certificates import Circumstances, Sampler
+from wane.certificates import Circumstances
 from wane.describe import Adjacency, Objective
 from wane.errors import InvalidDescription
 from wane.sampling import Losses, OverdampedRun, Posterior, certify_samples
@@ -26,16 +26,8 @@ HERE = Path(__file__).parents[2]
 
 def sampled_document(run, certificate=None, delta=1e-6):
     """As `wane sample` writes it, the chains described."""
-    known = run.posterior.losses
-    sampler = Sampler(
-        samples=run.samples,
-        dimension=known.dimension,
-        laplacian_lipschitz=known.laplacian_lipschitz,
-        height_at_start=known.height_at_start,
-        range_of_loss=known.range_of_loss,
-    )
     made = certificate or certify_samples(run)
-    return document_of(made, delta=delta, circumstances=Circumstances(sampler=sampler))
+    return document_of(made, delta=delta, circumstances=Circumstances(sampler=run.sampler))
 
 
 CONVEX = Losses(

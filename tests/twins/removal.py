@@ -16,7 +16,7 @@ from twins.exact import Exact
 from wane.describe.facts import NO_FACTS, Facts
 from wane.errors import WaneError
 from wane.guarantees import Guarantee
-from wane.sampling.distance.optimised import Found
+from wane.theorems.lemmas.free_parameters import Found
 from wane.theorems.theorem import Applies, Finding, Hypothesis, Theorem
 
 EPSILONS = (0.0, 1.0, 2.0)

@@ -16,6 +16,7 @@ from twins.removal import claim_of
 from twins.samplers import exact_divergences, posterior, sample_laws
 from wane import certify, mu_by_position, mu_of_group
 from wane.certificates import together
+from wane.certificates.distance import certify_closeness, certify_distance
 from wane.certificates.groups import grouped
 from wane.describe import Adjacency, StatedRelease
 from wane.describe.chain import Overdamped, PointStart, Target, Underdamped
@@ -47,16 +48,15 @@ from wane.mechanisms import (
     per_index_sgd,
 )
 from wane.run.discrete_gaussian import DiscreteGaussian
-from wane.sampling.closeness import closeness
-from wane.sampling.distance import certify_closeness, certify_distance
-from wane.sampling.distance.bounds import steered_kinetic
-from wane.sampling.distance.kinetic import Contraction, steering_cost
-from wane.sampling.distance.standard import kinetic_letters_of
+from wane.sampling import certify_underdamped
 from wane.sampling.planning import distances
-from wane.sampling.privacy import certify_underdamped
+from wane.theorems.gibbs.closeness import closeness
 from wane.theorems.kernel.amplification import bounded_gaussian, pure_renyi
+from wane.theorems.kinetic.statement import steered_kinetic
 from wane.theorems.lemmas.family import Profile
 from wane.theorems.lemmas.isotonic import mu_squared
+from wane.theorems.lemmas.kinetic import Contraction, steering_cost
+from wane.theorems.lemmas.letters import kinetic_letters_of
 from wane.theorems.lemmas.modulus_programme import Steps, value
 from wane.theorems.lemmas.rollout import saddle_switch
 from wane.theorems.lemmas.tracking import tracked_distances

@@ -107,11 +107,11 @@ NEVER_FALSE: dict[tuple[str, str], str] = {
         "conditional mean by the sensitivity at most; the fact is about laws with such batches.  "
         "With an order that is drawn once the common part is no kernel, and nothing is proven"
     ),
-    ("gibbs_transfer", "_same_number"): (
+    ("gibbs_transfer", "same_number"): (
         "`Posterior.target` and the start have constants that hold with one record more or less; "
         "the two potentials differ by one loss, whose gradient is bounded"
     ),
-    ("range_transfer", "_same_number"): "as above; the potentials differ by one bounded loss",
+    ("range_transfer", "same_number"): "as above; the potentials differ by one bounded loss",
     ("girsanov_convex", "convex"): (
         "by energy: |grad U|^2 <= 2 L (U - min U), and U of the diffusion obeys d/dt ln E exp(c U) "
         "<= c L d if c falls as c' = -2 L c max(c - 1, 0).  With 2 r L for the last c this bounds "

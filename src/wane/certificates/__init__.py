@@ -3,7 +3,7 @@
 from wane.certificates.analyse import certify, composition_of, recalled
 from wane.certificates.calibration import Calibrated, Over, calibrate
 from wane.certificates.certificate import Certificate, JointCertificate, delta_for, together
-from wane.certificates.circumstances import Circumstances, Particulars, Sampler
+from wane.certificates.circumstances import Circumstances, Particulars
 from wane.certificates.curves import Axis, Curve, curve
 from wane.certificates.document import (
     certificate_document,
@@ -40,7 +40,6 @@ __all__ = [
     "Over",
     "Particulars",
     "Released",
-    "Sampler",
     "bracket_fields",
     "calibrate",
     "calibrated_fields",

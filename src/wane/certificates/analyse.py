@@ -10,6 +10,7 @@ from wane.certificates.parts import CertifiedRelease
 from wane.describe import EveryIterate, Fact, NoisyDescent, StatedRelease, check
 from wane.describe.description import Description
 from wane.describe.facts import Facts
+from wane.describe.samples import OverdampedRun, UnderdampedRun
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import Guarantee
 from wane.theorems.registry import THEOREMS
@@ -17,14 +18,15 @@ from wane.theorems.theorem import Applies, Basis, Finding, Theorem, ask
 
 
 def certify(
-    run: NoisyDescent | StatedRelease | Description,
+    run: NoisyDescent | OverdampedRun | UnderdampedRun | StatedRelease | Description,
     theorems: Iterable[Theorem[Guarantee]] | None = None,
     *,
     facts: Iterable[Fact] = (),
 ) -> Certificate:
     """Return the certificate of a description: every theorem's verdict, and the best bound.
 
-    `theorems` are those to ask; all of the registry if None.
+    `theorems` are those to ask; all of the registry if None.  Overdamped samples are asked about as
+    the one descent that their chains are together, too.
 
     `facts` are true of this very run and of no other, as a log-Sobolev constant is; one that was
     stated for another run is unknown to every theorem here.
@@ -39,15 +41,35 @@ def certify(
         >>> round(wane.certify(run).mu, 4)
         0.6982
     """
-    check.kind("run", run, (NoisyDescent, StatedRelease, Description))
+    kinds = (NoisyDescent, OverdampedRun, UnderdampedRun, StatedRelease, Description)
+    check.kind("run", run, kinds)
     if isinstance(run, Description):
         _ = run.declared_adjacency  # refused here if nobody said
     stated = Facts(tuple(facts))
-    verdicts = ask(run, THEOREMS if theorems is None else theorems, stated)
+    asked = THEOREMS if theorems is None else tuple(theorems)
+    if isinstance(run, OverdampedRun):
+        return _certify_chains(run, asked)
+    verdicts = ask(run, asked, stated)
+    if isinstance(run, UnderdampedRun):
+        return Certificate((CertifiedRelease(run, verdicts),))
     if isinstance(run, StatedRelease):
         return Certificate((CertifiedRelease(run, verdicts, run.rows_per_person),))
     known = stated.about(run) if isinstance(run, NoisyDescent) else ()
     return Certificate((CertifiedRelease(run, verdicts, facts=known),))
+
+
+def _certify_chains(run: OverdampedRun, asked: tuple[Theorem[Guarantee], ...]) -> Certificate:
+    """The certificate of the descent that these chains are side by side."""
+    known = run.posterior.losses
+    return Certificate(
+        (
+            CertifiedRelease(
+                run.descent,
+                (*ask(run.descent, asked), *ask(run, asked)),
+                narrowed=known.range_of_loss is not None or known.height_at_start is not None,
+            ),
+        )
+    )
 
 
 FactsOf = Callable[[NoisyDescent], Iterable[Fact]]
@@ -78,14 +100,13 @@ def recalled(
     claims: Iterable[tuple[str, Guarantee]],
     *,
     because: str,
-    beside: Iterable[Theorem[Guarantee]] = (),
     rows_per_person: int = 1,
 ) -> Certificate:
     """Return a certificate that was kept: each theorem's guarantees as they were, not asked again.
 
-    `because` says who certified it; `beside` are theorems that are not in the registry.
+    `because` says who certified it.
     """
-    known = {theorem.name: theorem for theorem in (*THEOREMS, *beside)}
+    known = {theorem.name: theorem for theorem in THEOREMS}
     found = tuple(claims)
     beyond = [name for name, _ in found if name not in known]
     if beyond:

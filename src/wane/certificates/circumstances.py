@@ -8,32 +8,12 @@ from typing import Any
 
 from wane.certificates import wording
 from wane.certificates.wording import EarlierReleases, ExactNoise, NoiseSource
+from wane.describe.samples import Sampler
 from wane.errors import InvalidDescription
 from wane.theorems.theorem import Basis
 
 MOST_LETTERS = 200
 """Of a name on the page to sign, so that the page stays one."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sampler:
-    """What chains on a posterior are, beyond the one descent that they are together.
-
-    Attributes:
-        samples: how many chains run side by side.
-        dimension: of one chain's state.
-        laplacian_lipschitz, height_at_start, range_of_loss: of one record's loss, where declared.
-    """
-
-    samples: int
-    dimension: int
-    laplacian_lipschitz: float | None = None
-    height_at_start: float | None = None
-    range_of_loss: float | None = None
-
-    def to_fields(self) -> dict[str, Any]:
-        """Return the sampler as the document holds it."""
-        return {"kind": "overdamped-chains", **asdict(self)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,11 +14,12 @@ from wane._version import __version__
 from wane.certificates import wording
 from wane.certificates.analyse import composition_of
 from wane.certificates.certificate import Certificate, delta_for, together
-from wane.certificates.circumstances import FROM_DESCRIPTION, Circumstances, Sampler
+from wane.certificates.circumstances import FROM_DESCRIPTION, Circumstances
 from wane.certificates.fields import certificate_fields, json_number
 from wane.certificates.measures import gaussian_mu_of, power_of, zcdp_of
 from wane.describe import NoisyDescent, StatedRelease
 from wane.describe.kinds import description_to_fields
+from wane.describe.samples import Sampler
 from wane.errors import InvalidDescription, NoTheoremApplies
 
 FORMAT = "wane-certificate"

@@ -216,7 +216,6 @@ def _circumstances(model: Any, context: tuple[tuple[str, str], ...]) -> Circumst
     count = model.coef_.size + (model.intercept_.size if model.fit_intercept else 0)
     many = f"{model.n_samples} independent chains" if model.n_samples > 1 else "one chain"
     from wane.run import release_grid  # slow to import
-    from wane.sampling.described import sampler_of
 
     seeded = model.seed_voids_privacy is not None
     return Circumstances(
@@ -230,7 +229,7 @@ def _circumstances(model: Any, context: tuple[tuple[str, str], ...]) -> Circumst
         voids=model.certificate_.void_because,
         context=context,
         grid=release_grid(model.run_),
-        sampler=sampler_of(model.sampling_),
+        sampler=model.sampling_.sampler,
     )
 
 

@@ -19,9 +19,9 @@ from wane.certificates import (
 )
 from wane.describe import Adjacency, Fact, NoisyDescent, check
 from wane.describe.kinds import description_from_fields, is_mechanism
+from wane.describe.samples import Sampler, SamplesOfDescent
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP, Guarantee, WithFailure
-from wane.sampling.described import certify_described, sampler_from_fields
 from wane.verify.claims import described_run, is_void, rows_per_person
 
 
@@ -44,8 +44,8 @@ def certificate_of(document: Mapping[str, Any]) -> Certificate:
             raise InvalidDescription("a document of samples must describe one release.")
         check.kind("description", run, (NoisyDescent,))
         assert isinstance(run, NoisyDescent)
-        sampler = sampler_from_fields(document["sampler"])
-        return certify_described(run, sampler).for_persons(rows)
+        sampler = Sampler.from_fields(document["sampler"])
+        return certify(SamplesOfDescent.of(run, sampler)).for_persons(rows)
     if len(releases) == 1 and "guarantee" not in releases[0]:
         return certify(run, facts=facts_of(document)).for_persons(rows)
     return together(_part(row, document, rows) for row in releases)
@@ -92,7 +92,7 @@ def circumstances_of(document: Mapping[str, Any]) -> Circumstances:
         context=tuple(document["context"].items()),
         grid=check.real("rounding.grid", document.get("rounding", {}).get("grid", 0.0), least=0.0),
         exact=None if exact is None else _exact(exact),
-        sampler=None if sampler is None else sampler_from_fields(sampler),
+        sampler=None if sampler is None else Sampler.from_fields(sampler),
         earlier=_earlier(document.get("earlier_releases", {})),
         files=tuple(document.get("files", {}).items()),
         particulars=Particulars(**document.get("particulars", {})),

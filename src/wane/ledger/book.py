@@ -17,15 +17,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from wane.certificates import (
-    Certificate,
-    EarlierReleases,
-    Sampler,
-    certify,
-    stated_release,
-    together,
-)
+from wane.certificates import Certificate, EarlierReleases, certify, stated_release, together
 from wane.describe import Adjacency, check
+from wane.describe.samples import Sampler
 from wane.errors import InvalidDescription, WaneError
 from wane.guarantees import Guarantee
 from wane.ledger import stored

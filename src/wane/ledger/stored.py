@@ -19,9 +19,9 @@ from wane._version import __version__
 from wane.certificates import (
     Certificate,
     CertifiedRelease,
-    Sampler,
     certificate_from_fields,
     certificate_to_fields,
+    certify,
     recalled,
     together,
 )
@@ -30,6 +30,7 @@ from wane.describe.facts import without_facts
 from wane.describe.fields import run_from_fields
 from wane.describe.json_text import read_json
 from wane.describe.kinds import description_from_fields
+from wane.describe.samples import Sampler, SamplesOfDescent
 from wane.errors import InvalidDescription
 from wane.ledger import kept
 
@@ -109,15 +110,8 @@ def _as_certified(row: Mapping[str, Any]) -> Certificate:
             for guarantee in kept.from_fields(claim["guarantee"])
         ],
         because=f"by wane {found['wane']}, when it was spent",
-        beside=_transfers() if "sampler" in row else (),
         rows_per_person=row.get("rows_per_person", 1),
     )
-
-
-def _transfers() -> Iterable[Any]:
-    from wane.sampling.privacy import TRANSFERS  # slow to import
-
-    return TRANSFERS
 
 
 def adjacency_in(content: Mapping[str, Any]) -> str:
@@ -142,10 +136,8 @@ def _certificate(text: str) -> Certificate:
 def _part(row: Mapping[str, Any]) -> Certificate:
     if "sampler" not in row:
         return certificate_from_fields({"releases": [dict(row)], "voids": []})
-    from wane.sampling.described import certify_described, sampler_from_fields  # slow to import
-
     run = run_from_fields(without_facts(row["run"]))
-    return certify_described(run, sampler_from_fields(row["sampler"]))
+    return certify(SamplesOfDescent.of(run, Sampler.from_fields(row["sampler"])))
 
 
 def same_run(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -1,3 +1,9 @@
+from wane.certificates import certify as certify_samples, certify as certify_underdamped
+from wane.certificates.distance import (
+    DistanceCertificate as DistanceCertificate,
+    certify_closeness as certify_closeness,
+    certify_distance as certify_distance,
+)
 from wane.describe.chain import (
     Diffusion as Diffusion,
     NormalStart as NormalStart,
@@ -22,11 +28,8 @@ from wane.sampling.diagnostics import (
     public_paths as public_paths,
     split_r_hat as split_r_hat,
 )
-from wane.sampling.distance import (
-    DistanceCertificate as DistanceCertificate,
+from wane.sampling.distance_plan import (
     SamplingPlan as SamplingPlan,
-    certify_closeness as certify_closeness,
-    certify_distance as certify_distance,
     plan_closeness as plan_closeness,
     plan_sampling as plan_sampling,
 )
@@ -38,12 +41,6 @@ from wane.sampling.estimators import (
     PosteriorLogisticRegression as PosteriorLogisticRegression,
     PosteriorMean as PosteriorMean,
 )
-from wane.sampling.gibbs import (
-    calibrated as calibrated,
-    exact_draws as exact_draws,
-    exact_gibbs as exact_gibbs,
-    exact_gibbs_bounded as exact_gibbs_bounded,
-)
 from wane.sampling.models import (
     DataPotential as DataPotential,
     linear_posterior as linear_posterior,
@@ -53,6 +50,7 @@ from wane.sampling.models import (
 from wane.sampling.planning import (
     Distances as Distances,
     Wish as Wish,
+    calibrated as calibrated,
     distances as distances,
     plan_posterior as plan_posterior,
 )
@@ -61,13 +59,14 @@ from wane.sampling.potentials import (
     GradientPotential as GradientPotential,
     Potential as Potential,
 )
-from wane.sampling.privacy import (
-    certify_samples as certify_samples,
-    certify_underdamped as certify_underdamped,
-)
 from wane.sampling.simulation import (
     Projected as Projected,
     simulate as simulate,
+)
+from wane.theorems.gibbs.exact import (
+    exact_draws as exact_draws,
+    exact_gibbs as exact_gibbs,
+    exact_gibbs_bounded as exact_gibbs_bounded,
 )
 
 __all__ = [

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from wane.certificates import certify
+from wane.certificates.distance import DistanceCertificate, certify_distance
 from wane.describe import check
 from wane.describe.distance import Direction
 from wane.describe.posterior import Posterior
 from wane.describe.samples import OverdampedRun
 from wane.errors import InvalidDescription, Unreachable
-from wane.sampling.distance import DistanceCertificate, certify_distance, plan_sampling
-from wane.sampling.gibbs import calibrated
-from wane.sampling.privacy import certify_samples
+from wane.guarantees import GaussianDP
+from wane.sampling.distance_plan import plan_sampling
+from wane.theorems.gibbs.exact import exact_draws
 
 MOST_STEPS = 2_000_000
 """Longer chains are refused unless asked for by number."""
+_SLACK = 1.0 + 1e-12
+"""Calibrated temperatures are this much warmer than their formula, which covers its rounding."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ def plan_posterior(posterior: Posterior, wish: Wish) -> OverdampedRun:
     if step_size is None or steps is None:
         step_size, steps = _planned(posterior, wish)
     run = OverdampedRun(posterior=posterior, step_size=step_size, steps=steps, samples=wish.samples)
-    spent = certify_samples(run).epsilon(wish.delta)
+    spent = certify(run).epsilon(wish.delta)
     if not spent <= wish.epsilon:
         raise Unreachable(
             f"These settings cost epsilon={spent:.6g} at delta={wish.delta:g}, more than "
@@ -108,6 +113,31 @@ def plan_posterior(posterior: Posterior, wish: Wish) -> OverdampedRun:
             f"{2.0 / (run.chain.target.strong_convexity + run.chain.target.smoothness):.6g}."
         )
     return run
+
+
+def calibrated(
+    posterior: Posterior, *, epsilon: float, delta: float, samples: int = 1, coldest: float = 1.0
+) -> Posterior:
+    """Return the posterior at the lowest temperature whose exact draws meet (epsilon, delta).
+
+    A chain on it costs no more, whatever its length, up to step size 2/(m + M).  With n records,
+    t = T/n solves t (prior_precision t + m) = (sensitivity sqrt(samples) / mu)^2.
+    """
+    check.real("coldest", coldest, least=0.0)
+    check.real("epsilon", epsilon, least=0.0)
+    check.real("delta", delta, above=0.0, most=1.0)
+    mu = GaussianDP.from_target(epsilon=epsilon, delta=delta).mu
+    if not mu > 0.0:
+        raise Unreachable(f"No temperature reaches epsilon={epsilon:g} at delta={delta:g}.")
+    n, prior = posterior.records, posterior.prior_precision
+    goal = posterior.gradient_sensitivity * math.sqrt(samples) / mu
+    bend = posterior.target.strong_convexity - prior * posterior.descent_temperature
+    root = math.sqrt(max(bend * bend + 4.0 * prior * goal * goal, 0.0))
+    t = 2.0 * goal * goal / (bend + root) if bend > 0.0 else (root - bend) / (2.0 * prior)
+    found = replace(posterior, temperature=max(t * n * _SLACK, coldest))
+    while exact_draws(found, samples=samples).epsilon(delta) > epsilon:
+        found = replace(found, temperature=found.temperature * _SLACK)
+    return found
 
 
 def _planned(posterior: Posterior, wish: Wish) -> tuple[float, int]:

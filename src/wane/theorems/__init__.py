@@ -12,6 +12,8 @@ FOLDERS = (
     "sampled",
     "contraction",
     "log_sobolev",
+    "kinetic",
+    "gibbs",
     "diffusion",
     "kernel",
 )

@@ -15,7 +15,9 @@ from wane.balls.arithmetic import PRECISION, as_float_up, ball, bits, top
 from wane.balls.bounds import Bound, Concentrated, Failing, Gaussian, Searched
 from wane.balls.lemmas.accounts import Sampled, composed
 from wane.balls.lemmas.positions import TooLarge
+from wane.balls.verifier import Verifier
 from wane.describe import Adjacency, NoisyDescent
+from wane.describe.samples import Sampler, SamplesOfDescent
 from wane.errors import InvalidDescription
 from wane.verify.claims import (
     ALL_SEEN,
@@ -36,7 +38,6 @@ from wane.verify.claims import (
 )
 from wane.verify.proven import proven, supports
 from wane.verify.registry import verifiers
-from wane.verify.sampler import TRANSFERS, Posterior, Sampler, Samples
 
 Theorem = Callable[[Described], Bound | None]
 """Returns None where a hypothesis fails."""
@@ -143,7 +144,7 @@ def _theorems(document: Mapping[str, Any], run: Described) -> dict[str, Theorem]
 def _unknown_theorems(document: Mapping[str, Any], known: Mapping[str, Theorem]) -> list[str]:
     """A name that looks like a theorem's proves nothing."""
     names = [document["theorem"], *(row["theorem"] for row in document["verdicts"])]
-    beyond = dict.fromkeys(str(name) for name in names if name not in (*known, *TRANSFERS))
+    beyond = dict.fromkeys(str(name) for name in names if name not in (*known, *verifiers()))
     return [f"there is no theorem {name!a:.80}" for name in beyond]
 
 
@@ -151,12 +152,13 @@ def _sampling(document: Mapping[str, Any], run: Described) -> dict[str, Theorem]
     """The theorems of samples, if the document says what was sampled."""
     if document.get("sampler") is None or not isinstance(run, NoisyDescent):
         return {}
-    samples = Samples(Posterior(run, Sampler.read(document["sampler"])))
-    return {name: partial(_of_samples, samples, name) for name in TRANSFERS}
+    samples = SamplesOfDescent.of(run, Sampler.from_fields(document["sampler"]))
+    of_them = {name: row for name, row in verifiers().items() if isinstance(samples, row.of)}
+    return {name: partial(_of_samples, row, samples) for name, row in of_them.items()}
 
 
-def _of_samples(samples: Samples, name: str, _: Described) -> Bound | None:
-    return samples.bound(name)
+def _of_samples(row: Verifier, samples: SamplesOfDescent, _: Described) -> Bound | None:
+    return row(samples)
 
 
 def _idle(claim: Claim) -> Checked | None:

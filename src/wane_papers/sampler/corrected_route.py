@@ -2,7 +2,7 @@
 
 Kill both processes when they move too far within a step, bound the divergence of the killed
 processes, remove the killing twice by a moment lemma, and add the diffusion's own mixing.  Valid,
-for comparison only: the bounds of `wane.sampling.distance` are thousands of times smaller.
+for comparison only: the bounds of `wane.theorems.langevin` are thousands of times smaller.
 
 Letters are the paper's, but strong convexity is m and the minimiser need not be zero: T steps of
 size eta, smoothness L, gradient bound B, dimension d, order alpha, friction gamma, inverse mass mu,

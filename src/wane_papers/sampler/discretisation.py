@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from wane.describe.distance import Direction
 from wane.numerics.roots import largest_satisfying
-from wane.sampling.distance import optimised
-from wane.sampling.distance.standard import KineticLetters, Letters
+from wane.theorems.kinetic import optimised as kinetic_optimised
+from wane.theorems.langevin import optimised
+from wane.theorems.lemmas.letters import KineticLetters, Letters
 
 
 def certified_figure_one(
@@ -42,7 +43,7 @@ def certified_figure_one(
     def row_three(d: int, eta: float) -> float:
         N = math.ceil(time / eta)
         x = KineticLetters(d=d, m=1.0, L=L, gam=friction, mu=1.0, eta=eta, N=N, s0=0.0, r0=0.0)
-        return optimised.kinetic_error(x, forward, order).value
+        return kinetic_optimised.kinetic_error(x, forward, order).value
 
     rows: tuple[Callable[[int, float], float], ...] = (row_one, row_two, row_three)
     names = ("row", "dimension", "certified_step_size", "certified_steps")

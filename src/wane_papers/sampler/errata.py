@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 from wane.audit import langevin_law as law
 from wane.describe.distance import Direction
-from wane.sampling.distance import optimised
-from wane.sampling.distance.standard import KineticLetters, Letters
+from wane.theorems.kinetic import optimised as kinetic_optimised
+from wane.theorems.langevin import optimised
+from wane.theorems.lemmas.letters import KineticLetters, Letters
 from wane_papers.exhibits import Row, counterexample
 from wane_papers.sampler import corrected_route as route, printed
 
@@ -79,7 +80,7 @@ def _large_orders_kinetic() -> list[Row]:
         x = KineticLetters(
             d=1, m=1.0, L=1.0, gam=2.0, mu=1.0, eta=1.0 / steps, N=steps, s0=1.0, r0=0.0
         )
-        return optimised.kinetic_error(x, Direction.CHAIN_FIRST, order).value
+        return kinetic_optimised.kinetic_error(x, Direction.CHAIN_FIRST, order).value
 
     def exact(order: float, steps: int) -> float:
         return law.underdamped_errors(

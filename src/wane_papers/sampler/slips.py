@@ -14,8 +14,8 @@ from scipy import integrate, stats
 from wane.audit import langevin_law as law
 from wane.describe.distance import Direction
 from wane.numerics.roots import largest_satisfying
-from wane.sampling.distance import optimised
-from wane.sampling.distance.standard import Letters
+from wane.theorems.langevin import optimised
+from wane.theorems.lemmas.letters import Letters
 from wane_papers.exhibits import Chart, Exhibit, Row
 from wane_papers.sampler import corrected_route as route, printed
 

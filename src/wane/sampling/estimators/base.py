@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from wane.arrays import Array
+from wane.certificates import certify
 from wane.describe import Adjacency, check
 from wane.describe.posterior import Losses, Posterior
 from wane.learn.base import Task
@@ -21,11 +22,9 @@ from wane.learn.progress import step_counter
 from wane.learn.releases import Certified, entered
 from wane.learn.scaling import FeatureScaler
 from wane.learn.validated import validated
-from wane.sampling.described import sampler_of
 from wane.sampling.drawing import draw
 from wane.sampling.known_losses import linear_losses, total_norm
 from wane.sampling.planning import Distances, Wish, distances, plan_posterior
-from wane.sampling.privacy import certify_samples
 from wane.sampling.sums import ChainSums, LinearChainSums
 
 
@@ -105,9 +104,9 @@ class SamplingEstimator(Certified, BaseEstimator):  # type: ignore[misc]
         )
         run = plan_posterior(posterior, wish)
         voids += seed_voids(self.seed_voids_privacy)
-        certificate = certify_samples(run).void(voids)
+        certificate = certify(run).void(voids)
         with (
-            entered(self.account, certificate, sampler=sampler_of(run)),
+            entered(self.account, certificate, sampler=run.sampler),
             step_counter(run.steps, shown=bool(self.progress)) as counter,
         ):
             chance = generator(self.seed_voids_privacy)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from wane.describe import check
 from wane.describe.posterior import Posterior
-from wane.errors import Unreachable
 from wane.guarantees import GaussianDP, RenyiDP
 from wane.guarantees.pure import PureCurve
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
-
-_SLACK = 1.0 + 1e-12
-"""Calibrated temperatures are this much warmer than their formula, which covers its rounding."""
 
 
 def exact_gibbs(
@@ -56,28 +51,3 @@ def exact_draws(posterior: Posterior, *, samples: int = 1) -> GaussianDP:
         strong_convexity=posterior.target.strong_convexity,
         temperature=posterior.descent_temperature,
     ).repeat(samples)
-
-
-def calibrated(
-    posterior: Posterior, *, epsilon: float, delta: float, samples: int = 1, coldest: float = 1.0
-) -> Posterior:
-    """Return the posterior at the lowest temperature whose exact draws meet (epsilon, delta).
-
-    A chain on it costs no more, whatever its length, up to step size 2/(m + M).  With n records,
-    t = T/n solves t (prior_precision t + m) = (sensitivity sqrt(samples) / mu)^2.
-    """
-    check.real("coldest", coldest, least=0.0)
-    check.real("epsilon", epsilon, least=0.0)
-    check.real("delta", delta, above=0.0, most=1.0)
-    mu = GaussianDP.from_target(epsilon=epsilon, delta=delta).mu
-    if not mu > 0.0:
-        raise Unreachable(f"No temperature reaches epsilon={epsilon:g} at delta={delta:g}.")
-    n, prior = posterior.records, posterior.prior_precision
-    goal = posterior.gradient_sensitivity * math.sqrt(samples) / mu
-    bend = posterior.target.strong_convexity - prior * posterior.descent_temperature
-    root = math.sqrt(max(bend * bend + 4.0 * prior * goal * goal, 0.0))
-    t = 2.0 * goal * goal / (bend + root) if bend > 0.0 else (root - bend) / (2.0 * prior)
-    found = replace(posterior, temperature=max(t * n * _SLACK, coldest))
-    while exact_draws(found, samples=samples).epsilon(delta) > epsilon:
-        found = replace(found, temperature=found.temperature * _SLACK)
-    return found

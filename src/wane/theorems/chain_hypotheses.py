@@ -1,16 +1,27 @@
-"""What the distance bounds ask of a chain, each written once, each with its cure."""
+"""What theorems ask of a Langevin chain, and of samples by chains, each with its cure."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
+from wane.describe import Adjacency, derived
 from wane.describe.chain import Underdamped
-from wane.describe.distance import Question
+from wane.describe.distance import Dynamics, Question, Reference
+from wane.describe.samples import SampledPosterior
 from wane.errors import Unreachable
 from wane.numerics.roots import largest_satisfying
-from wane.sampling.distance.kinetic import Contraction
-from wane.sampling.distance.standard import KineticLetters, kinetic_letters_of
+from wane.theorems.lemmas.kinetic import Contraction
+from wane.theorems.lemmas.letters import KineticLetters, kinetic_letters_of
 from wane.theorems.theorem import Answer, Basis, fails, holds, hypothesis, undeclared
+
+NOT_DOCUMENTED = "a certificate document holds no distance"
+"""Why no verifier computes the theorems on distances again."""
+
+
+def about(dynamics: type[Dynamics], reference: Reference) -> Callable[[Question], bool]:
+    """Return whether a question is about such dynamics and this reference, for `concerns`."""
+    return lambda asked: isinstance(asked.chain, dynamics) and asked.reference is reference
 
 
 @hypothesis("the potential is strongly convex", Basis.DECLARED)
@@ -107,3 +118,21 @@ def largest_contracting_step(x: KineticLetters) -> float:
 
 def _with_step(x: KineticLetters, eta: float) -> KineticLetters:
     return KineticLetters(x.d, x.m, x.L, x.gam, x.mu, eta, x.N, x.s0, x.r0)
+
+
+@hypothesis("neighbouring data sets have the same number of records")
+def same_number(run: SampledPosterior) -> Answer:
+    """A record more or less would bend the potential otherwise."""
+    adjacency = run.posterior.adjacency
+    if adjacency is Adjacency.ADD_REMOVE:
+        return fails("adding a record bends the potential more", 'adjacency = "zero-out"')
+    return holds(f"adjacency is {adjacency.value}")
+
+
+@hypothesis("what one record adds to the gradient has a known bound", Basis.DECLARED)
+def bounded_share(run: SampledPosterior) -> Answer:
+    """One record moves the potential's gradient by no more than this."""
+    moved = derived.sensitivity(run.posterior.losses.objective, run.posterior.adjacency)
+    if math.isinf(moved):
+        return undeclared("gradient_bound", "objective.gradient_bound = a proven bound")
+    return holds(f"neighbouring sums of gradients are at most {moved:g} apart")

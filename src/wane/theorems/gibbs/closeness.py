@@ -8,11 +8,11 @@ from itertools import product
 
 from wane.describe.chain import Overdamped, Underdamped
 from wane.describe.distance import Direction
-from wane.sampling.distance.kinetic import KineticFree, kinetic_divergence
-from wane.sampling.distance.shifted_girsanov import Free, Grouping, ShiftedGirsanov
-from wane.sampling.distance.special import girsanov_price
-from wane.sampling.distance.standard import kinetic_letters_of, letters_of
-from wane.sampling.transfer import Closeness
+from wane.theorems.gibbs.transfer import Closeness
+from wane.theorems.lemmas.kinetic import KineticFree, kinetic_divergence
+from wane.theorems.lemmas.letters import kinetic_letters_of, letters_of
+from wane.theorems.lemmas.moments import girsanov_price
+from wane.theorems.lemmas.shifted_girsanov import Free, Grouping, ShiftedGirsanov
 
 ORDERS = (1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 32.0, 50.0, 80.0, 128.0, 200.0, 400.0, 1000.0)
 """Renyi orders at which the closeness of a chain to its target is tabulated."""

@@ -10,13 +10,13 @@ import math
 
 from wane.describe.distance import Direction
 from wane.numerics.rounding import inflate
-from wane.sampling.distance.special import (
+from wane.theorems.lemmas.letters import Letters
+from wane.theorems.lemmas.moments import (
     girsanov_price,
     log_moment,
     log_moment_of_normal,
     minus_log_cos,
 )
-from wane.sampling.distance.standard import Letters
 
 _UP = 1e-13
 

@@ -10,8 +10,8 @@ import math
 from wane.describe import check
 from wane.describe.chain import Underdamped
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
-from wane.sampling.distance.kinetic import Contraction, steering_cost
-from wane.sampling.distance.standard import KineticLetters, kinetic_letters_of
+from wane.theorems.lemmas.kinetic import Contraction, steering_cost
+from wane.theorems.lemmas.letters import KineticLetters, kinetic_letters_of
 
 _WINDOWS = tuple(2.0 ** (k / 4.0) for k in range(-12, 17))
 """Windows that are tried, in units of 1/friction; every window gives a valid bound."""

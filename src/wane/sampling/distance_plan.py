@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from wane.arrays import Array
+from wane.certificates.distance import DistanceCertificate, certify_distance
 from wane.describe import check
 from wane.describe.chain import (
     MOST_STEPS,
@@ -26,15 +27,15 @@ from wane.describe.chain import (
 from wane.describe.distance import Direction, Question
 from wane.errors import NoTheoremApplies, Unreachable
 from wane.numerics.roots import largest_satisfying, minimise_scalar_bounded
-from wane.sampling.distance import hypotheses as given, optimised
-from wane.sampling.distance.certificate import DistanceCertificate
-from wane.sampling.distance.certify import certify_distance
-from wane.sampling.distance.hypotheses import largest_contracting_step
-from wane.sampling.distance.kinetic import kinetic_divergence
-from wane.sampling.distance.search import log_or_worst, minimise
-from wane.sampling.distance.shifted_girsanov import Free, ShiftedGirsanov, local_error
-from wane.sampling.distance.special import LEAST_ORDER, girsanov_price
-from wane.sampling.distance.standard import Letters, kinetic_letters_of, letters_of
+from wane.theorems import chain_hypotheses as given
+from wane.theorems.chain_hypotheses import largest_contracting_step
+from wane.theorems.kinetic import optimised as kinetic_optimised
+from wane.theorems.langevin import optimised
+from wane.theorems.lemmas.free_parameters import decode, encode, log_or_worst, minimise
+from wane.theorems.lemmas.kinetic import kinetic_divergence
+from wane.theorems.lemmas.letters import Letters, kinetic_letters_of, letters_of
+from wane.theorems.lemmas.moments import LEAST_ORDER, girsanov_price
+from wane.theorems.lemmas.shifted_girsanov import Free, ShiftedGirsanov, local_error
 
 _BOTH = (Direction.CHAIN_FIRST, Direction.REFERENCE_FIRST)
 _GROWTH = 1.02  # how closely the number of steps is searched
@@ -244,7 +245,7 @@ def _overdamped(request: _Request) -> _Family:
     base = letters_of(make(0.5 * largest, 1))
 
     def bound(eta: float, steps: int, z: Array) -> float:
-        free = Free(**optimised.decode(coordinates, z))
+        free = Free(**decode(coordinates, z))
         if not free.admissible:
             return math.inf
         at = ShiftedGirsanov(replace(base, eta=eta * T, N=steps), optimised.ROUGH)
@@ -253,7 +254,7 @@ def _overdamped(request: _Request) -> _Family:
 
     def starts(eta: float, steps: int) -> list[Array]:
         pairs = [(a, b) for a in (4.0, 20.0, 200.0, 4000.0) for b in (4.0, 20.0, 200.0, 4000.0)]
-        return [optimised.encode(coordinates, asdict(Free(q1=a, q2=b))) for a, b in pairs]
+        return [encode(coordinates, asdict(Free(q1=a, q2=b))) for a, b in pairs]
 
     eta = min(first_step_size(base, request.order, request.goal) / T, 0.5 * largest)
     far = 2.0 * base.m * (base.d * (base.s0 + 1.0 / base.m) + base.r0**2)
@@ -288,10 +289,11 @@ def _kinetic(request: _Request, friction: Friction) -> _Family:
 
     def bound(eta: float, steps: int, z: Array) -> float:
         x = replace(base, eta=eta, N=steps)
-        return kinetic_divergence(x, request.direction, request.order, optimised.kinetic_free(x, z))
+        free = kinetic_optimised.kinetic_free(x, z)
+        return kinetic_divergence(x, request.direction, request.order, free)
 
     def starts(eta: float, steps: int) -> list[Array]:
-        return optimised.kinetic_starts(replace(base, eta=eta, N=steps))
+        return kinetic_optimised.kinetic_starts(replace(base, eta=eta, N=steps))
 
     largest = largest_contracting_step(base)
     scale = base.d * request.order * (base.L / base.m) ** 2 * base.gam

@@ -85,7 +85,7 @@ class Pieces:
 
 
 @dataclass
-class Chain:
+class OverdampedChain:
     """The bound for one chain, at any order, in both directions."""
 
     x: Letters
@@ -119,9 +119,9 @@ class Chain:
         return min((self.at(order, chain_first, free) for free in (best, *starts)), key=float)
 
     @cached_property
-    def _coarse(self) -> Chain:
+    def _coarse(self) -> OverdampedChain:
         """The same chain in long blocks, to choose by."""
-        return Chain(self.x, COARSE)
+        return OverdampedChain(self.x, COARSE)
 
     def at(self, order: float, chain_first: bool, free: Free) -> arb:
         """The theorem at these free parameters."""
@@ -135,7 +135,7 @@ class Chain:
         if found is None:
             return arb.pos_inf()
         left = 1 - 2 * q2 / q1 * found.W * x.L
-        start = self._start(found.A0)
+        start = start_cost(found.A0, m=x.m, d=x.d, r0=x.r0)
         if start is None or not left > 0:
             return arb.pos_inf()
         return top(((start + found.C) / q1 - x.d / (2 * q2) * left.log()) / (alpha - 1))
@@ -251,20 +251,23 @@ class Chain:
             wanted = drift / size if size > 0.0 else 1.0
             yield min(max(wanted, LEAST_SLACK), 1.0)
 
-    def _start(self, A: arb) -> arb | None:
-        """Step 9: what the start's distance costs, at a share w that is nearly the best."""
-        x = self.x
-        v, P = 2 * A / x.m, A * x.r0**2
-        if not v < 1:
-            return None
-        if P.is_zero():
-            return -x.d * (1 - v).log() / 2
 
-        def cost(w: arb) -> arb:
-            return -x.d * (1 - v / w).log() / 2 + P / (1 - w)
+def start_cost(A: arb, *, m: arb, d: int, r0: arb) -> arb | None:
+    """Step 9: what the start's distance costs, at a share w that is nearly the best; None if all.
 
-        w = ball(_share(float(v), float(P), 0.5 * x.d * float(v)))
-        return cost(w) if v < w < 1 else cost((1 + v.mid()) / 2)
+    The logarithm of E exp(A |e|^2), |e| being at most r0 plus the norm of N(0, I/m).
+    """
+    v, P = 2 * A / m, A * r0**2
+    if not v < 1:
+        return None
+    if P.is_zero():
+        return -d * (1 - v).log() / 2
+
+    def cost(w: arb) -> arb:
+        return -d * (1 - v / w).log() / 2 + P / (1 - w)
+
+    w = ball(_share(float(v), float(P), 0.5 * d * float(v)))
+    return cost(w) if v < w < 1 else cost((1 + v.mid()) / 2)
 
 
 def _share(v: float, P: float, Q: float) -> float:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from wane.describe.distance import Direction
 from wane.numerics.rounding import inflate
-from wane.sampling.distance.special import (
+from wane.theorems.lemmas.letters import KineticLetters
+from wane.theorems.lemmas.moments import (
     girsanov_price,
     log_moment,
     log_moment_of_normal,
     minus_log_one_minus,
 )
-from wane.sampling.distance.standard import KineticLetters
 
 _UP = 1e-12
 _VOLTERRA = 4.0 / math.pi**2

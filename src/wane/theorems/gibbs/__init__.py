@@ -1,0 +1,1 @@
+"""Samples of a posterior are nearly as private as exact draws from it."""

@@ -1,0 +1,1 @@
+"""Underdamped Langevin chains: what they cost, and how far they are from their target."""

@@ -1,0 +1,64 @@
+"""The bounds on underdamped chains at the best free parameters a search finds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+
+import numpy as np
+
+from wane.arrays import Array
+from wane.describe.distance import Direction
+from wane.numerics.roots import minimise_scalar_bounded
+from wane.theorems.lemmas.free_parameters import Found, least, log_or_worst, positive_from
+from wane.theorems.lemmas.kinetic import KineticFree, kinetic_discretisation, kinetic_divergence
+from wane.theorems.lemmas.letters import KineticLetters
+from wane.theorems.lemmas.moments import LEAST_ORDER
+
+
+def kinetic_free(x: KineticLetters, point: Array) -> KineticFree:
+    """The underdamped parameters at a point: the window's log, the exponents, two shares."""
+    window, q1, q2, a, b = point.tolist()
+    shares = (positive_from(a), positive_from(b))
+    total = 1.0 + sum(shares)
+    return KineticFree(
+        window=min(max(round(positive_from(window)), 1), x.N),
+        q1=1.0 + positive_from(q1),
+        q2=1.0 + positive_from(q2),
+        w_start=shares[0] / total,
+        w_drift=shares[1] / total,
+    )
+
+
+def kinetic_starts(x: KineticLetters) -> list[Array]:
+    """Usual places for `kinetic_free`: windows of a few friction times."""
+    usual = max(1.0, min(float(x.N), 2.0 / (x.gam * x.eta)))
+    return [
+        np.array([math.log(usual * k), math.log(q), math.log(q * more), math.log(w), math.log(8.0)])
+        for k in (0.3, 1.0, 3.0)
+        for q in (1.5, 3.0, 10.0, 40.0, 300.0)
+        for more in (1.0, 10.0)
+        for w in (0.5, 0.02)
+    ]
+
+
+def kinetic(x: KineticLetters, direction: Direction, order: float) -> Found:
+    """The underdamped certificate against the target."""
+    order = max(order, LEAST_ORDER)
+
+    def bound(z: Array) -> float:
+        return kinetic_divergence(x, direction, order, kinetic_free(x, z))
+
+    value, point = least(bound, kinetic_starts(x))
+    return Found(value, asdict(kinetic_free(x, point)))
+
+
+def kinetic_error(x: KineticLetters, direction: Direction, order: float) -> Found:
+    """The discretisation error of the underdamped chain."""
+    order = max(order, LEAST_ORDER)
+
+    def bound(z: float) -> float:
+        return kinetic_discretisation(x, direction, order, 1.0 + positive_from(z))
+
+    z = minimise_scalar_bounded(lambda z: log_or_worst(bound(z)), -5.0, 15.0, steps=60)[0]
+    return Found(bound(z), {"q": 1.0 + positive_from(z)})

@@ -1,0 +1,1 @@
+"""How far an overdamped Langevin chain is from its target, and from the diffusion."""
