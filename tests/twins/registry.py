@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 
-from twins.laws import LAWS
 from twins.room_laws import ROOM_LAWS
+from twins.twin_laws import LAWS
 
 Law = Callable[[], object]
 
