@@ -202,7 +202,7 @@ BAD = {
     "bounds for others": ({}, {"feature_bounds": ([0.0] * 3, [1.0] * 3)}, "pair"),
     "epsilon": ({}, {"epsilon": 0.0}, "epsilon must be > 0"),
     "delta": ({}, {"delta": 0.0}, "delta must be > 0"),
-    "adjacency": ({}, {"adjacency": "zero-out"}, "adjacency must be"),
+    "adjacency": ({}, {"adjacency": "zero_out"}, "adjacency must be"),
     "add-remove": ({}, {"adjacency": Adjacency.ADD_REMOVE}, "number of rows is public"),
     "intercept": ({}, {"intercept_norm": 0.0}, "intercept_norm must be > 0"),
     "warm start": ({}, {"warm_start": True}, "name the model"),

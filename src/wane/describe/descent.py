@@ -9,12 +9,13 @@ from functools import cached_property
 from wane.arrays import Array
 from wane.describe import check, derived
 from wane.describe.arrays import read_only
-from wane.describe.batches import BATCHES, Batches, FullBatch
+from wane.describe.batches import Batches, FullBatch
 from wane.describe.domains import Domain, Unbounded
 from wane.describe.noise import NOISES, Noise
 from wane.describe.objective import Objective
 from wane.describe.schedule import MOST_STEPS, Phase, Schedule
-from wane.describe.threat import RELEASES, Adjacency, Iterates, LastIterate, Release
+from wane.describe.threat import Adjacency, Iterates, LastIterate, Release
+from wane.describe.words import adjacency_of, batches_of, release_of
 from wane.errors import InvalidDescription
 
 
@@ -24,7 +25,8 @@ class NoisyDescent:
 
     The start lies in the domain; it may be fixed or random but never depends on the data.  Either
     `steps`, `step_size` and `noise` are given, with `cool_down` more steps at the end that use no
-    record, or a `schedule` of phases.
+    record, or a `schedule` of phases.  Words are read as in a file: `adjacency="zero-out"`,
+    `batches="poisson:250"`, `release="every-iterate"`.
     """
 
     objective: Objective
@@ -41,10 +43,10 @@ class NoisyDescent:
 
     def __post_init__(self) -> None:
         check.kind("objective", self.objective, (Objective,))
-        check.kind("batches", self.batches, BATCHES)
         check.kind("domain", self.domain, (Domain,))
-        check.kind("adjacency", self.adjacency, (Adjacency,))
-        check.kind("release", self.release, RELEASES)
+        object.__setattr__(self, "batches", batches_of("batches", self.batches))
+        object.__setattr__(self, "adjacency", adjacency_of("adjacency", self.adjacency))
+        object.__setattr__(self, "release", release_of("release", self.release))
         check.whole("records", self.records, least=1, most=MOST_STEPS)
         check.whole("cool_down", self.cool_down, least=0, most=MOST_STEPS)
         if self.batch_size > self.records:

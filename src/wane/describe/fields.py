@@ -1,20 +1,26 @@
-"""Descriptions as plain dictionaries, as TOML and JSON hold them; strings live only here."""
+"""Descriptions as plain dictionaries, as TOML and JSON hold them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields
 from enum import Enum
 from typing import Any
 
 from wane.describe import check, domains
-from wane.describe.batches import BATCHES, Batches, FullBatch
+from wane.describe.batches import FullBatch
 from wane.describe.descent import NoisyDescent
 from wane.describe.domains import Diameter, Domain, Unbounded
 from wane.describe.noise import NOISES, Noise
 from wane.describe.objective import LossForm, Objective
 from wane.describe.schedule import Phase, Schedule
-from wane.describe.threat import Adjacency, EveryIterate, Iterates, LastIterate, Release
+from wane.describe.threat import Adjacency, Iterates, Release
+from wane.describe.words import (
+    batches_from_fields,
+    refuse_unknown,
+    release_from_fields,
+    table_of,
+)
 from wane.errors import InvalidDescription
 
 KIND = "noisy-descent"
@@ -29,7 +35,7 @@ A bound on the average's curvature is none of them: it is released, and paid for
 
 def run_from_fields(given: object) -> NoisyDescent:
     """Return the described run; every complaint names the key, its value and the cure."""
-    table = _table("description", given)
+    table = table_of("description", given)
     kind = table.pop("kind", KIND)
     if kind != KIND:
         raise InvalidDescription(f'kind must be "{KIND}", got {kind!r}.')
@@ -39,10 +45,10 @@ def run_from_fields(given: object) -> NoisyDescent:
         "steps": _same,
         "step_size": _same,
         "noise": _noise,
-        "batches": _batches,
+        "batches": batches_from_fields,
         "domain": _domain,
         "adjacency": lambda v: check.member("adjacency", v, Adjacency),
-        "release": _release,
+        "release": release_from_fields,
         "schedule": _schedule,
         "cool_down": _same,
     }
@@ -84,23 +90,8 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _table(name: str, value: object) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise InvalidDescription(f"{name} must be a table of keys and values, got {value!r:.60}.")
-    return {str(key): entry for key, entry in value.items()}
-
-
-def refuse_unknown(name: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """Refuse a table that has a key which is not known."""
-    for key in table:
-        if key not in known:
-            raise InvalidDescription(
-                f"{name} has the unknown key {key!r}; known keys are {', '.join(known)}."
-            )
-
-
 def _objective(value: Any) -> Objective:
-    table = _table("objective", value)
+    table = table_of("objective", value)
     for name in FACTS_OF_ONE_RUN:
         if name in table:
             raise InvalidDescription(
@@ -135,7 +126,7 @@ def objective_to_fields(objective: Objective) -> dict[str, Any]:
 
 
 def _noise(value: Any) -> Noise:
-    table = _table("noise", value)
+    table = table_of("noise", value)
     known = {kind.key: kind for kind in NOISES}
     refuse_unknown("noise", table, known)
     if len(table) != 1:
@@ -152,23 +143,8 @@ def _noise_out(noise: Noise | None) -> dict[str, float]:
     return {noise.key: noise.value}
 
 
-def _batches(value: Any) -> Batches:
-    table = _table("batches", value)
-    kinds = {kind.kind: kind for kind in BATCHES}
-    kind = kinds.get(table.pop("kind", None))
-    if kind is None:
-        names = ", ".join(f'"{name}"' for name in kinds)
-        raise InvalidDescription(f"batches.kind must be one of {names}.")
-    wanted = {f.name: f for f in fields(kind)}
-    refuse_unknown("batches", table, wanted)
-    for name in wanted:
-        if name not in table:
-            raise InvalidDescription(f"batches.{name} must be given for {kind.kind} batches.")
-    return kind(**table)
-
-
 def _domain(value: Any) -> Domain:
-    table = _table("domain", value)
+    table = table_of("domain", value)
     if "kind" not in table:
         refuse_unknown("domain", table, {"diameter": None, "kind": None})
         if "diameter" not in table:
@@ -182,18 +158,6 @@ def _domain_out(domain: Domain) -> dict[str, Any]:
     return {"kind": domain.kind, **domains.to_fields(domain)}
 
 
-def _release(value: Any) -> Release:
-    simple = {kind.name: kind for kind in (LastIterate, EveryIterate)}
-    if isinstance(value, list):
-        return Iterates(tuple(value))
-    if not isinstance(value, str) or value not in simple:
-        names = ", ".join(f'"{name}"' for name in simple)
-        raise InvalidDescription(
-            f"release must be {names} or a list of step numbers, got {value!r:.60}."
-        )
-    return simple[value]()
-
-
 def _release_out(release: Release) -> str | list[int]:
     return list(release.steps) if isinstance(release, Iterates) else release.name
 
@@ -205,7 +169,7 @@ def _schedule(value: Any) -> Schedule:
 
 
 def _phase(value: Any) -> Phase:
-    table = _table("schedule", value)
+    table = table_of("schedule", value)
     wanted = {f.name: f for f in fields(Phase)}
     refuse_unknown("schedule", table, wanted)
     for name in ("repeat", "step_size", "noise"):

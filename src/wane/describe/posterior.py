@@ -17,6 +17,7 @@ from functools import cached_property
 
 from wane.describe import Adjacency, LossForm, NoisyDescent, Objective, Temperature, check, derived
 from wane.describe.chain import Overdamped, PointStart, Target
+from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 
 
@@ -85,7 +86,7 @@ class Posterior:
     def __post_init__(self) -> None:
         """Refuse a posterior that is not strongly convex: no distance to it is certified."""
         check.kind("losses", self.losses, (Losses,))
-        check.kind("adjacency", self.adjacency, (Adjacency,))
+        object.__setattr__(self, "adjacency", adjacency_of("adjacency", self.adjacency))
         check.whole("records", self.records, least=1)
         check.real("prior_precision", self.prior_precision, least=0.0)
         check.real("temperature", self.temperature, above=0.0)

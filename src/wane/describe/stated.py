@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from wane.arguments import Checked, Count, Kind, NonNegative, Probability
+from wane.arguments import Checked, Count, NonNegative, Probability
 from wane.describe.json_text import read_json
 from wane.describe.threat import Adjacency
+from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 
 
@@ -32,7 +33,7 @@ class StatedRelease(Checked):
 
     name: str
     source: str
-    adjacency: Annotated[Adjacency, Kind((Adjacency,))]
+    adjacency: Annotated[Adjacency, adjacency_of]
     mu: NonNegative | None = None
     epsilon: NonNegative | None = None
     delta: Probability | None = None

@@ -27,6 +27,7 @@ from wane.describe import (
 )
 from wane.describe.batches import Batches
 from wane.describe.domains import Domain
+from wane.describe.words import batches_of
 from wane.errors import InvalidDescription
 from wane.learn.bounding import Bounding, require_described, row_norm
 from wane.learn.coordinates import Coordinates
@@ -258,6 +259,8 @@ class PrivateLinearModel(OriginalUnits, Certified, BaseEstimator):  # type: igno
 
     def _check_declared(self) -> None:
         check_target(self.epsilon, self.delta, self.adjacency)
+        if self.batches is not None:
+            batches_of("batches", self.batches)
         check_rows_per_person(self.rows_per_person, alone=self.curvature is None)
         if self.fit_intercept:
             check.real("intercept_norm", self.intercept_norm, above=0.0)

@@ -25,6 +25,7 @@ from wane.describe import (
     StatedRelease,
     check,
 )
+from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.losses import Loss
@@ -163,7 +164,7 @@ def private_curvature(
     R = check.real("feature_norm", feature_norm, above=0.0)
     level = check.real("mu", mu, above=0.0, cure="mu = 0 would need infinite noise")
     failure = check.real("failure_probability", failure_probability, above=0.0, most=0.5)
-    check.kind("adjacency", adjacency, (Adjacency,))
+    adjacency = adjacency_of("adjacency", adjacency)
     if adjacency is Adjacency.ADD_REMOVE:
         raise InvalidDescription(
             "adjacency must be replace-one or zero-out, got add-remove; the number of rows is "

@@ -20,6 +20,7 @@ from typing import Any
 from wane.certificates import Certificate, EarlierReleases, certify, stated_release, together
 from wane.describe import Adjacency, check
 from wane.describe.samples import Sampler
+from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription, WaneError
 from wane.guarantees import Guarantee
 from wane.ledger import stored
@@ -50,7 +51,7 @@ class Budget:
             raise InvalidDescription(
                 f"delta must be below 1, got {self.delta:g}; at delta 1 a budget limits nothing."
             )
-        check.kind("adjacency", self.adjacency, (Adjacency,))
+        object.__setattr__(self, "adjacency", adjacency_of("adjacency", self.adjacency))
 
 
 @dataclass(frozen=True)

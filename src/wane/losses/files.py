@@ -11,10 +11,10 @@ from wane.describe.descent import NoisyDescent
 from wane.describe.fields import (
     FACTS_OF_ONE_RUN,
     objective_to_fields,
-    refuse_unknown,
     run_from_fields,
 )
 from wane.describe.files import read_table
+from wane.describe.words import refuse_unknown
 from wane.errors import InvalidDescription
 from wane.losses.registry import constants
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from wane.describe import Adjacency, check
+from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.modulus.path import BestPath, best_path
@@ -50,7 +51,7 @@ class NoisyDescentAscent:
         check.real("noise_std", self.noise_std, above=0.0, cure="noise makes the run private")
         check.whole("records", self.records, least=1)
         check.whole("steps", self.steps, least=1, most=20_000)
-        check.kind("adjacency", self.adjacency, (Adjacency,))
+        object.__setattr__(self, "adjacency", adjacency_of("adjacency", self.adjacency))
         check.real("strong_monotonicity", self.strong_monotonicity, least=0.0, most=self.smoothness)
         if self.diameter != math.inf:
             check.real("diameter", self.diameter, above=0.0)

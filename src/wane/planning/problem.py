@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from wane.arguments import Checked, Kind, Real, Whole
+from wane.arguments import Checked, Real, Whole
 from wane.describe import Adjacency, NoisyDescent, Objective, Schedule
 from wane.describe.domains import Ball
 from wane.describe.schedule import Phase
+from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 
 _SIZE = Real(least=1e-60, most=1e60, cure="change the units")
@@ -39,7 +40,7 @@ class Problem(Checked):
     records: Annotated[int, Whole(least=1, most=10**15)]
     start_distance: Annotated[float, _SIZE]
     strong_convexity: Annotated[float, _CONVEX] = 0.0
-    adjacency: Annotated[Adjacency, Kind((Adjacency,))] = Adjacency.REPLACE_ONE
+    adjacency: Annotated[Adjacency, adjacency_of] = Adjacency.REPLACE_ONE
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -13,6 +13,7 @@ from wane.certificates.goals import goal_of
 from wane.certificates.targets import PrivacyGoal
 from wane.describe import Adjacency, GradientNoise, NoisyDescent, check
 from wane.describe.schedule import Phase
+from wane.describe.words import adjacency_of
 from wane.errors import NoTheoremApplies, Unreachable
 from wane.planning.problem import Problem
 from wane.planning.risk import Landscape, Steps, excess_risk_of, risk_of_steps
@@ -95,11 +96,7 @@ def plan(
         dimension=dimension,
         records=records,
         start_distance=start_distance,
-        adjacency=(
-            check.member("adjacency", adjacency, Adjacency)
-            if isinstance(adjacency, str)
-            else adjacency
-        ),
+        adjacency=adjacency_of("adjacency", adjacency),
     )
     check.whole("most_steps", most_steps, least=1, most=10**6)
     target: _Target = {"epsilon": epsilon, "delta": delta, "mu": mu}
