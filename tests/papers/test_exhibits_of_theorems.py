@@ -117,6 +117,19 @@ def test_theorem_5_of_the_mixing_paper():
     assert made[-1]["corrected"] == pytest.approx(2 / 16)
 
 
+def test_steps_on_public_records_grow_with_the_logarithm_of_the_dimension():
+    made = rows("mixing-public-steps")
+    assert all(row["mu"] <= 0.5 < row["mu_one_step_fewer"] for row in made)
+    needed = {(row["contraction"], row["dimension"]): row["steps"] for row in made}
+    assert [needed[c, 1e4] for c in (0.5, 0.9, 0.99)] == [9, 49, 402]
+    for c in (0.5, 0.9, 0.99):
+        tenfold = math.log(10) / (2 * math.log(1 / c))
+        grown = needed[c, 1e6] - needed[c, 1e4]
+        assert abs(grown - 2 * tenfold) <= 1
+        lengths = [row["noise"] for row in made if row["contraction"] == c]
+        assert lengths == pytest.approx([lengths[0]] * len(lengths))  # the error does not grow
+
+
 def test_example_2_of_the_mixing_paper():
     by_order = {row["order"]: row for row in rows("mixing-example-2")}
     for case in load("dynamics_and_diffusion")["d2.iterated_laplace"]["values"]:

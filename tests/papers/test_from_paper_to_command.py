@@ -12,7 +12,7 @@ from wane.cli import main
 PAGE = (Path(wane.__file__).parents[2] / "docs" / "from-paper-to-command.md").read_text()
 STATES = ("works", "partly", "missing")
 SLOW = {"wane reproduce modulus-figure-1"}
-FILES = ("descent.toml", "langevin.toml", "dissipative.toml", "cyclic.toml")
+FILES = ("descent.toml", "langevin.toml", "dissipative.toml", "cyclic.toml", "public.toml")
 
 
 def lines():

@@ -158,7 +158,7 @@ def _on_grid(run: NoisyDescent, side: float, bend: float, start: float) -> Leak 
 
 def _steps(run: NoisyDescent, bend: float) -> list[tuple[AffineStep, AffineStep]]:
     """The steps of both runs; in fixed orders the record used last differs."""
-    data = int(np.sum(run.plan.repeat[~run.plan.cool_down]))
+    data = int(np.sum(run.plan.repeat[run.plan.uses_records]))
     position, done = (data - 1) % run.steps_per_epoch, 0
     sampled = isinstance(run.batches, Poisson | WithoutReplacement)
     made = []

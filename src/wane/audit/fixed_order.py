@@ -39,7 +39,7 @@ CONSTANTS = 9
 
 def worst_fixed_order(run: NoisyDescent, allowed: Curvatures) -> float | None:
     """The largest exact mu found, or None if the run is too long to follow."""
-    unlimited = math.isinf(allowed.high - allowed.low) and not run.plan.cool_down.any()
+    unlimited = math.isinf(allowed.high - allowed.low) and bool(run.plan.uses_records.all())
     if isinstance(run.release, EveryIterate) or (unlimited and may_travel(run.objective)):
         # where nothing limits the curvature, steep stretches can undo all hiding
         return math.sqrt(_every_visit(run))
@@ -55,7 +55,7 @@ def _worst(run: NoisyDescent, allowed: Curvatures) -> float | None:
     if not signs_are_free(run, allowed):
         return None
     later = run.total_steps - int(run.plan.repeat[0])
-    simple = isinstance(run.release, LastIterate) and not run.plan.cool_down[0]
+    simple = isinstance(run.release, LastIterate) and bool(run.plan.uses_records[0])
     if run.total_steps > SEARCHED and simple and later <= SEARCHED:
         return _repeated(run, allowed, later)
     return _followed(run, allowed) if run.total_steps <= FOLLOWED else None
@@ -64,7 +64,7 @@ def _worst(run: NoisyDescent, allowed: Curvatures) -> float | None:
 def _every_visit(run: NoisyDescent) -> float:
     """Every visit is seen on its own, whatever the curvature."""
     assert run.gradient_sensitivity is not None
-    period, data = run.steps_per_epoch, ~run.plan.cool_down
+    period, data = run.steps_per_epoch, run.plan.uses_records
     counts, stds = run.plan.repeat[data], run.gradient_noise_stds[data]
     visits = counts // period  # at least; the record used last may have one more
     if len(counts) == 1 or period == 1:

@@ -15,7 +15,7 @@ from wane.audit.bounded_members import bounded_members
 from wane.audit.clipped_members import clipped_members
 from wane.audit.fixed_order import worst_fixed_order
 from wane.audit.leaks import SHAVE, GaussianLeak, Leak
-from wane.audit.members import Curvatures, curvatures, is_bounded, log_slope
+from wane.audit.members import Curvatures, curvatures, is_bounded, log_slope, public_curvatures
 from wane.audit.random_order import fresh_batches, secret_order
 from wane.describe import (
     Adjacency,
@@ -68,6 +68,10 @@ def lower_bound(run: NoisyDescent) -> LowerBound | None:
 def _members(run: NoisyDescent, allowed: Curvatures) -> list[Leak]:
     if run.adjacency is Adjacency.ADD_REMOVE and not isinstance(run.batches, FullBatch):
         return []  # adding a record moves others to other batches
+    if run.public is not None and (
+        public_curvatures(run) is None or math.isfinite(run.domain.diameter)
+    ):
+        return []  # members on an interval take no steps on public records
     if math.isfinite(run.domain.diameter):
         return bounded_members(run, allowed)
     if log_slope(run.domain, 1.0) is None:
@@ -81,6 +85,8 @@ def _members(run: NoisyDescent, allowed: Curvatures) -> list[Leak]:
         kind = secret_order if isinstance(run.batches, ShuffledOnce) else fresh_batches
         return kind(run, allowed)
     if is_bounded(run.objective):
+        if run.public is not None:
+            return []
         walks = run.objective.clipped or allowed.shared_with(Curvatures(0.0, 0.0)) is not None
         return clipped_members(run) if walks else []
     mu = worst_fixed_order(run, allowed)

@@ -82,6 +82,17 @@ def curvatures(objective: Objective) -> Curvatures | None:
     return found
 
 
+def public_curvatures(run: NoisyDescent) -> Curvatures | None:
+    """The same for the public records: those of travelling members, or flat ones."""
+    if run.public is None:
+        return None
+    losses = run.on_public.objective
+    found = curvatures(losses)
+    if found is None or not may_travel(losses):
+        return None
+    return found.shared_with(Curvatures(0.0, 0.0)) if is_bounded(losses) else found
+
+
 def may_travel(objective: Objective) -> bool:
     """Whether the curvature may differ from place to place; a radial loss has one centre."""
     return objective.form is not LossForm.RADIAL
@@ -101,6 +112,9 @@ def signs_are_free(run: NoisyDescent, allowed: Curvatures) -> bool:
     if may_travel(run.objective) and allowed.low < allowed.high:
         return True
     steepest = allowed.high + run.objective.ridge
+    public = public_curvatures(run)
+    if public is not None:
+        steepest = max(steepest, public.high + run.objective.ridge)
     return float(np.max(run.plan.step_size)) * max(steepest, run.objective.ridge) <= 1.0
 
 
@@ -145,11 +159,11 @@ def steps_of(run: NoisyDescent, allowed: Curvatures, first: int = 0) -> Steps:
     assert run.gradient_sensitivity is not None
     plan = run.plan
     begin = np.concatenate([[0], np.cumsum(plan.repeat)])
-    data = np.concatenate([[0], np.cumsum(np.where(plan.cool_down, 0, plan.repeat))])
+    data = np.concatenate([[0], np.cumsum(np.where(plan.uses_records, plan.repeat, 0))])
     place = np.arange(first, plan.total)
     row = np.searchsorted(begin, place, side="right") - 1
     number = data[row] + place - begin[row]
-    batch = np.where(plan.cool_down[row], -1, number % run.steps_per_epoch)
+    batch = np.where(plan.uses_records[row], number % run.steps_per_epoch, -1)
     before = np.concatenate([row[:1], row[:-1]])
     low, high = np.empty(len(row)), np.empty(len(row))
     partial = batch == run.steps_per_epoch - 1
@@ -168,6 +182,10 @@ def _factors_at(
 ) -> Factors:
     if run.plan.cool_down[row]:
         allowed = Curvatures(0.0, 0.0)
+    elif run.plan.public[row]:
+        public = public_curvatures(run)
+        assert public is not None, "asked before"
+        allowed = public
     elif partial:
         allowed = allowed.times(run.last_batch_size / run.batch_size)
     shrink = log_slope(run.domain, float(run.plan.step_size[before]))

@@ -297,6 +297,7 @@ def constant_rows(
     if objective.clipped:
         done = "is clipped while running" if ran else "must be clipped by whoever runs it"
         rows.append(("objective.clipped", "yes", f"every record's gradient {done}"))
+    rows += _public_rows(run)
     rows += [
         ("domain.diameter", _diameter(run), "from the domain"),
         ("gradient_sensitivity", run.gradient_sensitivity, _sensitivity_words(run)),
@@ -306,6 +307,15 @@ def constant_rows(
     rows += [(f"sampler.{name}", value, origin) for name, value in chains.items()]
     rows += [(f.kind.value, f.value, f"stated of this run only: {f.kind.meaning}") for f in facts]
     return [{"name": n, "value": v, "origin": o} for n, v, o in rows if v is not None]
+
+
+def _public_rows(run: NoisyDescent) -> list[tuple[str, Any, str]]:
+    if run.public is None or run.public.objective is None:
+        return []
+    apart = "declared: they need no protection and do not depend on the private records"
+    losses = run.public.objective
+    rows = [(f"public.objective.{name}", getattr(losses, name), apart) for name in LOSS_CONSTANTS]
+    return [("public.records", run.public.records, apart), *rows]
 
 
 def noise_range(run: NoisyDescent) -> float | str:

@@ -5,6 +5,7 @@ from wane.describe.descent import NoisyDescent
 from wane.describe.facts import Fact, FactKind
 from wane.describe.noise import GradientNoise, IterateNoise, NoiseMultiplier, Temperature
 from wane.describe.objective import LossForm, Objective
+from wane.describe.public import PublicRecords
 from wane.describe.schedule import Phase, Schedule
 from wane.describe.stated import StatedRelease
 from wane.describe.threat import Adjacency, EveryIterate, Iterates, LastIterate
@@ -26,6 +27,7 @@ __all__ = [
     "Objective",
     "Phase",
     "Poisson",
+    "PublicRecords",
     "Schedule",
     "ShuffledOnce",
     "StatedRelease",

@@ -11,8 +11,9 @@ from wane.describe import check, derived
 from wane.describe.arrays import read_only
 from wane.describe.batches import Batches, FullBatch
 from wane.describe.domains import Domain, Unbounded
-from wane.describe.noise import NOISES, Noise
+from wane.describe.noise import NOISES, GradientNoise, Noise
 from wane.describe.objective import Objective
+from wane.describe.public import PublicRecords
 from wane.describe.schedule import MOST_STEPS, Phase, Schedule
 from wane.describe.threat import Adjacency, Iterates, LastIterate, Release
 from wane.describe.words import adjacency_of, batches_of, release_of
@@ -25,8 +26,8 @@ class NoisyDescent:
 
     The start lies in the domain; it may be fixed or random but never depends on the data.  Either
     `steps`, `step_size` and `noise` are given, with `cool_down` more steps at the end that use no
-    record, or a `schedule` of phases.  Words are read as in a file: `adjacency="zero-out"`,
-    `batches="poisson:250"`, `release="every-iterate"`.
+    record, or a `schedule` of phases, some of which may use `public` records instead.  Words are
+    read as in a file: `adjacency="zero-out"`, `batches="poisson:250"`, `release="every-iterate"`.
     """
 
     objective: Objective
@@ -40,6 +41,7 @@ class NoisyDescent:
     release: Release = LastIterate()
     schedule: Schedule | None = None
     cool_down: int = 0
+    public: PublicRecords | None = None
 
     def __post_init__(self) -> None:
         check.kind("objective", self.objective, (Objective,))
@@ -58,6 +60,7 @@ class NoisyDescent:
             self._check_constant()
         else:
             self._check_schedule(self.schedule)
+        self._check_public()
         self._check_release()
         derived.refuse_impossible_bounds(self.objective, self.domain.diameter)
         _ = self.gradient_noise_stds  # a multiplier without a gradient bound is refused here
@@ -92,15 +95,37 @@ class NoisyDescent:
                 "step_size, noise and cool_down must be absent when a schedule is given; "
                 "each phase carries its own."
             )
-        if schedule.cool_down.all():
+        if not schedule.uses_records.any():
             raise InvalidDescription(
-                "schedule must have a phase that uses records, got only cool_down phases."
+                "schedule must have a phase that uses records, got only cool_down phases and "
+                "phases on public records."
             )
         if self.steps is not None and self.steps != schedule.total:
             raise InvalidDescription(
                 f"steps must equal the schedule's total of {schedule.total}, got {self.steps!r}; "
                 "or leave it out."
             )
+
+    def _check_public(self) -> None:
+        wanted = self.schedule is not None and bool(self.schedule.public.any())
+        if self.public is None:
+            if wanted:
+                raise InvalidDescription(
+                    "public must say how many public records there are, got nothing; a phase of "
+                    "the schedule uses them."
+                )
+            return
+        check.kind("public", self.public, (PublicRecords,))
+        if not wanted:
+            raise InvalidDescription(
+                "schedule must have a phase with public = true where public records are given, "
+                "got none."
+            )
+        if self.public.objective is None:
+            # spelled out, so that a later change of the private constants leaves these alone
+            alike = replace(self.objective, ridge=0.0)
+            object.__setattr__(self, "public", replace(self.public, objective=alike))
+        _ = self.on_public  # what is wrong with its constants is refused here
 
     def _check_release(self) -> None:
         if isinstance(self.release, Iterates) and self.release.steps[-1] > self.total_steps:
@@ -110,8 +135,13 @@ class NoisyDescent:
 
     def summary(self) -> str:
         """Return the run in one line."""
+        public = ""
+        if self.public is not None:
+            count = int(self.plan.repeat[self.plan.public].sum())
+            public = f"of these {count} on {self.public.records} public records, "
         return (
-            f"{self.total_steps} steps on {self.records} records, batches {self.batches.kind}, "
+            f"{self.total_steps} steps on {self.records} records, {public}"
+            f"batches {self.batches.kind}, "
             f"adjacency {self.adjacency.value}, released: {self.release.name}"
         )
 
@@ -125,6 +155,28 @@ class NoisyDescent:
         if self.cool_down:
             phases.append(Phase(self.cool_down, self.step_size, self.noise, cool_down=True))
         return Schedule(phases)
+
+    @cached_property
+    def on_public(self) -> NoisyDescent:
+        """One step on the public records, as a run of its own: what its map can do is this."""
+        if self.public is None or self.public.objective is None:
+            raise InvalidDescription("public must be given for steps on public records, got None.")
+        losses = self.public.objective
+        if losses.dimension not in (None, self.objective.dimension):
+            raise InvalidDescription(
+                f"public.objective.dimension must be that of objective, "
+                f"{self.objective.dimension}, got {losses.dimension}."
+            )
+        return NoisyDescent(
+            objective=replace(
+                losses, ridge=self.objective.ridge, dimension=self.objective.dimension
+            ),
+            records=self.public.records,
+            steps=1,
+            step_size=1.0,
+            noise=GradientNoise(0.0),
+            domain=self.domain,
+        )
 
     @property
     def total_steps(self) -> int:

@@ -13,6 +13,7 @@ from wane.describe.descent import NoisyDescent
 from wane.describe.domains import Diameter, Domain, Unbounded
 from wane.describe.noise import NOISES, Noise
 from wane.describe.objective import LossForm, Objective
+from wane.describe.public import PublicRecords
 from wane.describe.schedule import Phase, Schedule
 from wane.describe.threat import Adjacency, Iterates, Release
 from wane.describe.words import (
@@ -51,6 +52,7 @@ def run_from_fields(given: object) -> NoisyDescent:
         "release": release_from_fields,
         "schedule": _schedule,
         "cool_down": _same,
+        "public": _public,
     }
     for name in FACTS_OF_ONE_RUN:
         if name in table:
@@ -83,6 +85,10 @@ def run_to_fields(run: NoisyDescent) -> dict[str, Any]:
         made["domain"] = _domain_out(run.domain)
     if run.schedule is not None:
         made["schedule"] = _schedule_out(run.schedule)
+    if run.public is not None:
+        made["public"] = {"records": run.public.records}
+        assert run.public.objective is not None, "a run spells the constants out"
+        made["public"]["objective"] = objective_to_fields(run.public.objective)
     return made
 
 
@@ -110,6 +116,16 @@ def _objective(value: Any) -> Objective:
     if isinstance(table.get("dissipativity"), list):
         table["dissipativity"] = tuple(table["dissipativity"])
     return Objective(**table)
+
+
+def _public(value: Any) -> PublicRecords:
+    table = _table("public", value)
+    refuse_unknown("public", table, {f.name: f for f in fields(PublicRecords)})
+    if "records" not in table:
+        raise InvalidDescription("public.records must be given, got nothing.")
+    if "objective" in table:
+        table["objective"] = _objective(table["objective"])
+    return PublicRecords(**table)
 
 
 def objective_to_fields(objective: Objective) -> dict[str, Any]:
@@ -194,5 +210,7 @@ def _schedule_out(schedule: Schedule) -> list[dict[str, Any]]:
         }
         if phase.cool_down:
             row["cool_down"] = True
+        if phase.public:
+            row["public"] = True
         made.append(row)
     return made

@@ -28,18 +28,31 @@ class Phase:
         step_size: their step size.
         noise: their noise.
         cool_down: the steps use no record: ridge, noise and prox only.
+        public: the steps use the run's public records in place of the private ones.
     """
 
     repeat: int
     step_size: float
     noise: Noise
     cool_down: bool = False
+    public: bool = False
 
     def __post_init__(self) -> None:
         check.whole("repeat", self.repeat, least=1, most=MOST_STEPS)
         object.__setattr__(self, "step_size", check.real("step_size", self.step_size, above=0.0))
         check.kind("noise", self.noise, NOISES)
         check.kind("cool_down", self.cool_down, (bool,))
+        check.kind("public", self.public, (bool,))
+        if self.cool_down and self.public:
+            raise InvalidDescription(
+                "cool_down must be absent in a phase with public records, got both; a step uses "
+                "records or none."
+            )
+
+    @property
+    def uses_records(self) -> bool:
+        """Whether the steps use private records."""
+        return not (self.cool_down or self.public)
 
 
 class Schedule:
@@ -48,11 +61,12 @@ class Schedule:
     Build one from `Phase` objects, or with `Schedule.of_steps` from arrays.
     """
 
-    __slots__ = ("_kinds", "_values", "cool_down", "repeat", "step_size")
+    __slots__ = ("_kinds", "_values", "cool_down", "public", "repeat", "step_size")
 
     repeat: NDArray[np.int64]
     step_size: Array
     cool_down: Mask
+    public: Mask
     _values: Array
     _kinds: NDArray[np.int8]
 
@@ -68,6 +82,7 @@ class Schedule:
             np.array([p.noise.value for p in rows], dtype=np.float64),
             np.array([NOISES.index(type(p.noise)) for p in rows], dtype=np.int8),
             np.array([p.cool_down for p in rows], dtype=np.bool_),
+            np.array([p.public for p in rows], dtype=np.bool_),
         )
 
     @classmethod
@@ -104,15 +119,16 @@ class Schedule:
             raise InvalidDescription("repeat must be at least 1 in every phase.")
         made = cls.__new__(cls)
         codes = np.full(steps.shape, NOISES.index(kind), dtype=np.int8)
-        made._fill(repeats.astype(np.int64), steps.copy(), values.copy(), codes, cool.copy())
+        none = np.zeros(steps.shape, dtype=np.bool_)
+        made._fill(repeats.astype(np.int64), steps.copy(), values.copy(), codes, cool.copy(), none)
         return made
 
-    def _fill(self, repeat: Any, step_size: Any, values: Any, kinds: Any, cool: Any) -> None:
+    def _fill(self, repeat: Any, *others: Any) -> None:
         if float(repeat.sum(dtype=np.float64)) > MOST_STEPS:
             raise InvalidDescription(f"schedule must have at most {MOST_STEPS} steps in all.")
         for name, column in zip(
-            ("repeat", "step_size", "_values", "_kinds", "cool_down"),
-            (repeat, step_size, values, kinds, cool),
+            ("repeat", "step_size", "_values", "_kinds", "cool_down", "public"),
+            (repeat, *others),
             strict=True,
         ):
             object.__setattr__(self, name, read_only(column))
@@ -124,8 +140,9 @@ class Schedule:
         return len(self.repeat)
 
     def __iter__(self) -> Iterator[Phase]:
-        for repeat, step, value, kind, cool in zip(*self._columns, strict=True):
-            yield Phase(int(repeat), float(step), NOISES[kind](float(value)), bool(cool))
+        for repeat, step, value, kind, cool, public in zip(*self._columns, strict=True):
+            noise = NOISES[kind](float(value))
+            yield Phase(int(repeat), float(step), noise, bool(cool), bool(public))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schedule) and self._key == other._key
@@ -143,7 +160,14 @@ class Schedule:
 
     @property
     def _columns(self) -> tuple[NDArray[Any], ...]:
-        return (self.repeat, self.step_size, self._values, self._kinds, self.cool_down)
+        return (
+            self.repeat,
+            self.step_size,
+            self._values,
+            self._kinds,
+            self.cool_down,
+            self.public,
+        )
 
     @property
     def _key(self) -> tuple[bytes, ...]:
@@ -153,6 +177,11 @@ class Schedule:
     def total(self) -> int:
         """Number of steps."""
         return int(self.repeat.sum())
+
+    @property
+    def uses_records(self) -> Mask:
+        """Which phases use private records."""
+        return np.asarray(~(self.cool_down | self.public))
 
     def gradient_std(self, *, gradient_bound: float | None, size: int) -> Array:
         """Return the canonical noise of each phase: its deviation on the averaged gradient."""
@@ -184,5 +213,6 @@ class Schedule:
             self._values * factor**powers,
             self._kinds.copy(),
             self.cool_down.copy(),
+            self.public.copy(),
         )
         return made

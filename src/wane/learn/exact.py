@@ -44,21 +44,21 @@ def ends_apart(run: NoisyDescent) -> float:
     """
     diameter = float(run.domain.diameter)
     sensitivity = run.gradient_sensitivity
-    if sensitivity is None or run.objective.smoothness is None or _may_expand(run):
+    if sensitivity is None or _unsmooth(run) or _may_expand(run):
         return diameter
     plan = run.plan
     fixed = isinstance(run.batches, FullBatch | Cyclic | ShuffledOnce)
     visits = np.ceil(plan.repeat / (run.steps_per_epoch if fixed else 1))
-    moved = np.where(plan.cool_down, 0.0, visits * plan.step_size)
+    moved = np.where(plan.uses_records, visits * plan.step_size, 0.0)
     return min(diameter, float(np.sum(moved)) * sensitivity * _UP)
+
+
+def _unsmooth(run: NoisyDescent) -> bool:
+    return run.objective.smoothness is None or not facts.smooth_on_public(run)
 
 
 def _may_expand(run: NoisyDescent) -> bool:
     """Whether some step is not known to keep two iterates as close as they were."""
     sizes = run.plan.step_size
-    steps = np.where(
-        run.plan.cool_down,
-        facts.log_cool_down_lipschitz(run, sizes),
-        facts.log_step_lipschitz(run, sizes),
-    )
+    steps = facts.log_phase_lipschitz(run)
     return bool(np.any(steps > 0.0) or np.any(facts.log_prox_lipschitz(run, sizes) > 0.0))

@@ -28,11 +28,17 @@ def spelled_out(given: object) -> object:
     """Return the description with its named loss, if it names one, replaced by the constants."""
     if not isinstance(given, Mapping):
         return given
+    made = _with_constants(given)
+    public = made.get("public")
+    return {**made, "public": _with_constants(public)} if isinstance(public, Mapping) else made
+
+
+def _with_constants(given: Mapping[str, Any]) -> dict[str, Any]:
     objective = given.get("objective")
     if not isinstance(objective, Mapping) or "loss" not in objective:
-        return given
+        return dict(given)
     if any(name in objective for name in FACTS_OF_ONE_RUN):  # refused with a better reason
-        return given
+        return dict(given)
     return {**given, "objective": _constants_of(dict(objective))}
 
 

@@ -215,6 +215,11 @@ def _landscape(run: NoisyDescent) -> Landscape:
         raise InvalidDescription(
             "batches must be full and the release the last iterate: no other risk is certified."
         )
+    if run.public is not None:
+        raise InvalidDescription(
+            "public must be absent, got public records: their average has another minimiser, and "
+            "no risk is certified."
+        )
     if o.clipped or o.gradient_bound is None or o.smoothness is None or m is None or m < 0.0:
         raise InvalidDescription(
             "objective must declare gradient_bound, smoothness and strong_convexity >= 0, and not "

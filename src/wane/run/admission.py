@@ -33,8 +33,9 @@ WIDEST_NOISE = 40.0
 """No normal number in doubles is larger, in deviations."""
 
 
-def require_described(run: NoisyDescent, gradients: Any) -> None:
-    """Refuse sums that are not those of the description."""
+def require_described(run: NoisyDescent, gradients: Any, public: Any = None) -> None:
+    """Refuse sums that are not those of the description, public ones included."""
+    _require_public(run, gradients, public)
     bound = run.objective.gradient_bound
     if bound is None or gradients.gradient_bound > bound:
         raise InvalidDescription(
@@ -51,6 +52,28 @@ def require_described(run: NoisyDescent, gradients: Any) -> None:
     known = getattr(gradients, "objective", None)
     if isinstance(known, Objective):
         require_constants(run.objective, known)
+
+
+def _require_public(run: NoisyDescent, gradients: Any, public: Any) -> None:
+    """Refuse public sums that are missing, that no step uses, or that are not as described."""
+    if run.public is None:
+        if public is not None:
+            raise InvalidDescription(
+                "public must be absent for a run without steps on public records, got sums; "
+                "describe what will run."
+            )
+        return
+    if public is None:
+        raise InvalidDescription(
+            f"public must be the sums over the {run.public.records} public records that the run "
+            "describes, got None."
+        )
+    require_described(run.on_public, public)
+    if tuple(public.shape) != tuple(gradients.shape):
+        raise InvalidDescription(
+            f"public must have parameters of the shape {tuple(gradients.shape)}, "
+            f"got {tuple(public.shape)}."
+        )
 
 
 def refuse_add_remove(adjacency: Adjacency) -> None:
@@ -149,7 +172,9 @@ def farthest_iterate(run: NoisyDescent, start: float, size: int) -> float:
     here = farthest = start
     with np.errstate(all="ignore"):
         for phase, noise_std in zip(run.plan, run.gradient_noise_stds.tolist(), strict=True):
-            pull = 0.0 if phase.cool_down else bound * most / run.batch_size
+            pull = bound * most / run.batch_size if phase.uses_records else 0.0
+            if phase.public:
+                pull = run.on_public.objective.gradient_bound or 0.0
             push = phase.step_size * (pull + WIDEST_NOISE * noise_std * math.sqrt(size))
             kept = abs(1.0 - phase.step_size * run.objective.ridge)
             centre = _length_at_zero(run, phase.step_size, size)

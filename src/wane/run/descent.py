@@ -52,6 +52,7 @@ def descend(
     start: Array | None = None,
     progress: Progress | None = None,
     checkpoint: Checkpoint | None = None,
+    public: GradientSums | None = None,
 ) -> Array:
     """Run the description on these records and return what it releases, rounded to its grid.
 
@@ -62,14 +63,17 @@ def descend(
 
     With a `checkpoint` the run saves itself, sealed, and takes up what it finds there; the end is
     the same bit for bit, and deletes the file.
+
+    `public` are the sums over the public records of a run that describes steps on them.
     """
-    require_described(run, gradients)
+    require_described(run, gradients, public)
     x = _start(run, gradients, start)
     generator = private_generator() if generator is None else generator
     keeper = None if checkpoint is None else Keeper(checkpoint, run, x, gradients, generator)
     choose = chooser(run, generator)
     kept = _released_steps(run)
     released: list[Array] = []
+    total: Array | None
     done = used = skip = 0
     if keeper is not None:
         x, released, done, used = keeper.begin(x)
@@ -80,9 +84,12 @@ def descend(
             skipped = min(skip, phase.repeat)
             skip -= skipped
             for _ in range(phase.repeat - skipped):
-                total = None if phase.cool_down else gradients(x, choose(used))
-                used += not phase.cool_down
-                x = noisy_step(run, x, total, (phase.step_size, noise_std), generator)
+                if phase.public and public is not None:
+                    stepped, total = run.on_public, public(x, slice(0, public.records))
+                else:
+                    total = None if phase.cool_down else gradients(x, choose(used))
+                    stepped, used = run, used + (not phase.cool_down)
+                x = noisy_step(stepped, x, total, (phase.step_size, noise_std), generator)
                 done += 1
                 if done in kept:
                     released.append(x)

@@ -29,7 +29,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from wane.arrays import Array
-from wane.describe import NoisyDescent
+from wane.describe import NoisyDescent, Phase
 
 FINER = 10
 """The grid is 2^-FINER of the noise: rounding adds less than 1e-7 of its variance."""
@@ -56,7 +56,7 @@ def protecting_noises(run: NoisyDescent, after: Iterable[int]) -> list[float]:
                 phase, noise_std = next(phases)
                 own = min(phase.step_size * noise_std, float(run.domain.diameter))
                 own = own if math.isfinite(own) else 0.0
-                factor = _largest_factor(run, phase.step_size, cool_down=phase.cool_down)
+                factor = _largest_factor(run, phase)
                 end += phase.repeat
             count = min(end, wanted) - done
             left = max(left * factor**count, own)
@@ -65,12 +65,14 @@ def protecting_noises(run: NoisyDescent, after: Iterable[int]) -> list[float]:
     return made
 
 
-def _largest_factor(run: NoisyDescent, step_size: float, *, cool_down: bool) -> float:
+def _largest_factor(run: NoisyDescent, phase: Phase) -> float:
     """How much of a distance a step may leave, as far as the description tells; at most one."""
+    step_size = phase.step_size
     kept = abs(1.0 - step_size * run.objective.ridge)
-    if not cool_down:
-        m, M = run.objective.strong_convexity, run.objective.smoothness
-        if m is None or M is None or m < 0.0 or run.objective.clipped:
+    if not phase.cool_down:
+        losses = run.on_public.objective if phase.public else run.objective
+        m, M = losses.strong_convexity, losses.smoothness
+        if m is None or M is None or m < 0.0 or losses.clipped:
             return 1.0
         kept = max(kept, abs(1.0 - step_size * (run.objective.ridge + M)))
     return min(1.0, kept * run.domain.lipschitz(step_size))

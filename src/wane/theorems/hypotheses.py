@@ -38,6 +38,13 @@ def smooth(run: NoisyDescent) -> Answer:
     M = run.objective.smoothness
     if M is None:
         return undeclared("smoothness", "objective.smoothness = a proven Lipschitz constant")
+    if not facts.smooth_on_public(run):
+        return undeclared(
+            "smoothness of the public records' losses",
+            "public.objective.smoothness = a proven Lipschitz constant",
+        )
+    if run.public is not None:
+        return holds(f"smoothness={M:g}; public {run.on_public.objective.smoothness:g}")
     return holds(f"smoothness={M:g}")
 
 
@@ -53,7 +60,7 @@ def convex_losses(run: NoisyDescent) -> Answer:
 
 @hypothesis("noise is added at every step that uses records")
 def noisy(run: NoisyDescent) -> Answer:
-    quiet = (run.gradient_noise_stds == 0.0) & ~run.plan.cool_down
+    quiet = (run.gradient_noise_stds == 0.0) & run.plan.uses_records
     if quiet.any():
         first = int(np.flatnonzero(quiet)[0])
         return fails(f"phase {first + 1} has no noise", "noise > 0 in every phase")
@@ -186,7 +193,7 @@ def full_batch(run: NoisyDescent) -> Answer:
 def one_phase(run: NoisyDescent) -> Answer:
     if len(run.plan) == 1:
         return holds("one phase")
-    return fails(f"{len(run.plan)} phases", "constant step_size and noise, no cool_down")
+    return fails(f"{len(run.plan)} phases", "constant step_size and noise, no cool_down, no public")
 
 
 @fact_hypothesis(
@@ -214,4 +221,6 @@ def average_smoothness(run: NoisyDescent, u: float) -> Answer:
     m = run.objective.strong_convexity
     if not run.objective.clipped and m is not None and m > u:
         return fails(f"each loss bends by at least {m:g}, and their average cannot bend less")
+    if not facts.smooth_on_public(run):
+        return fails("nothing is declared of the public records", "public.objective.smoothness")
     return holds(f"average_smoothness={u:g}, stated for this run")

@@ -9,7 +9,7 @@ import numpy as np
 from wane.describe.batches import FullBatch, WithoutReplacement
 from wane.describe.descent import NoisyDescent
 from wane.theorems.lemmas import lipschitz as facts, positions as records
-from wane.theorems.lemmas.loss_moduli import Batch, lipschitz_row, modulus_in
+from wane.theorems.lemmas.loss_moduli import Batch, lipschitz_row, modulus_in, public_modulus
 from wane.theorems.theorem import Answer, Basis, fails, holds, hypothesis, undeclared
 
 SMALLEST_VARIANCE = 1e-290
@@ -46,7 +46,7 @@ def known_modulus(run: NoisyDescent) -> Answer:
     """Some row of the table applies."""
     if len(run.plan) > records.FEW_ROWS:
         return fails(f"{len(run.plan)} phases are too many to look at", "fewer, longer phases")
-    for eta in np.unique(run.plan.step_size[~run.plan.cool_down]).tolist():
+    for eta in np.unique(run.plan.step_size[run.plan.uses_records]).tolist():
         if modulus_in(run, Batch(eta, run.batch_size, 0, run.records)) is None:
             if math.isinf(run.gradient_change):
                 return undeclared(
@@ -56,6 +56,12 @@ def known_modulus(run: NoisyDescent) -> Answer:
             return fails(
                 f"step_size*ridge={eta * run.objective.ridge:g} is not below one",
                 "a smaller step_size, or objective.smoothness = ...",
+            )
+    for eta in np.unique(run.plan.step_size[run.plan.public]).tolist():
+        if public_modulus(run, eta) is None:
+            return undeclared(
+                "how far a gradient of a public record changes",
+                "public.objective.gradient_bound = ..., smoothness or a Hoelder bound",
             )
     return holds("the least of all that follows from the declared regularity")
 

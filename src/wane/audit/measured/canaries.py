@@ -52,6 +52,11 @@ def canary_pair(run: NoisyDescent) -> tuple[Quadratics, Quadratics]:
 
     The record is in the last batch that is used, where nothing comes after it.
     """
+    if run.public is not None:
+        raise InvalidDescription(
+            "public must be absent for a measured audit, got public records; audit the run "
+            "without its steps on them, which can only leak more."
+        )
     bound = run.objective.gradient_bound
     if bound is None:
         raise InvalidDescription(
@@ -85,4 +90,4 @@ def _curvature(run: NoisyDescent) -> float:
 
 
 def _data_steps(run: NoisyDescent) -> int:
-    return int(run.plan.repeat[~run.plan.cool_down].sum())
+    return int(run.plan.repeat[run.plan.uses_records].sum())

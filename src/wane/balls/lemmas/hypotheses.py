@@ -30,11 +30,17 @@ def fixed_order(run: NoisyDescent) -> bool:
 
 def programme_pieces(run: NoisyDescent) -> list[positions.Piece] | None:
     """Return the pieces of the joint programme; None where it does not apply."""
-    if not fixed_order(run) or run.objective.smoothness is None:
+    if not fixed_order(run) or not smooth(run):
         return None
     if isinstance(run.release, EveryIterate):
         return None
     return positions.pieces_of(run)
+
+
+def smooth(run: NoisyDescent) -> bool:
+    """Whether every step has a Lipschitz constant, those on public records included."""
+    public = run.public is None or run.on_public.objective.smoothness is not None
+    return public and run.objective.smoothness is not None
 
 
 def leaves_some_out(run: NoisyDescent) -> bool:

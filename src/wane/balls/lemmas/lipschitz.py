@@ -66,6 +66,8 @@ def gradient_constant(run: NoisyDescent, phase: Phase) -> arb:
     ridge = ball(losses.ridge)
     if phase.cool_down:
         return abs(1 - eta * ridge)
+    if phase.public:  # all public records at once: a full batch of a run on them
+        return gradient_constant(run.on_public, replace(phase, public=False))
     assert losses.smoothness is not None
     high = ball(losses.smoothness)
     low = -high if losses.strong_convexity is None else ball(losses.strong_convexity)
@@ -132,7 +134,7 @@ def rows_of(run: NoisyDescent) -> list[Row] | None:
             own,
             ball(phase.step_size) * delta,
             iterate_variance(run, phase),
-            not phase.cool_down,
+            phase.uses_records,
         )
         if before is not None and not after.overlaps(before):
             made.append(replace(row, count=1, constant=rounded_constant(own * before)))

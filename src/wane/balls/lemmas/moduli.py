@@ -9,7 +9,7 @@ can be turned into rows of doubles, which are only used to look for plans.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -188,6 +188,9 @@ def _smaller(a: Any, b: Any) -> Any:
 
 def modulus_of(run: NoisyDescent, phase: Phase, sizes: Sizes, unit: arb) -> Modulus | None:
     """The least modulus that the description allows; None if it allows none."""
+    if phase.public:
+        run, phase = run.on_public, replace(phase, public=False)
+        sizes = Sizes(run.records, run.records, run.records)
     losses, eta = run.objective, ball(phase.step_size)
     shrink = 1 - eta * ball(losses.ridge)
     if phase.cool_down or sizes.most == 0:

@@ -190,7 +190,7 @@ def composed(run: NoisyDescent) -> arb:
     period, done = run.steps_per_epoch, 0
     phases: list[tuple[int, int, arb]] = []
     for phase in run.plan:
-        if phase.cool_down:
+        if not phase.uses_records:
             continue
         cost = (ball(phase.step_size) * sensitivity(run)) ** 2 / iterate_variance(run, phase)
         phases.append((done, phase.repeat, top(cost)))

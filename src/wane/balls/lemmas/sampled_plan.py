@@ -250,7 +250,7 @@ class Hidden(Bound):
         for phase in reversed(list(self.run.plan)):
             taken = min(phase.repeat, left)
             left -= taken
-            drawn += 0 if phase.cool_down else taken
+            drawn += taken if phase.uses_records else 0
         return drawn
 
     def _step(self, noise: float, share: int) -> Losses:
@@ -297,7 +297,7 @@ class Hidden(Bound):
     @cached_property
     def _classes(self) -> dict[float, float]:
         """What stands for each phase's shift, where there are many."""
-        used = (phase for phase in self.run.plan if not phase.cool_down)
+        used = (phase for phase in self.run.plan if phase.uses_records)
         return representatives(map(self._shift, used), MOST_LEVELS)
 
     def _counts(self, horizon: int) -> dict[float, int]:
@@ -306,7 +306,7 @@ class Hidden(Bound):
         for phase in reversed(list(self.run.plan)):
             taken = min(phase.repeat, horizon)
             horizon -= taken
-            if taken and not phase.cool_down:
+            if taken and phase.uses_records:
                 shift = self._classes[self._shift(phase)]
                 made[shift] = made.get(shift, 0) + taken
         return made
@@ -385,7 +385,7 @@ class Hidden(Bound):
         for phase in reversed(list(self.run.plan)):
             taken = np.clip(ends - after, 0.0, float(phase.repeat))
             after += phase.repeat
-            if not phase.cool_down:
+            if phase.uses_records:
                 shift = self._classes[self._shift(phase)]
                 made[shift] = made.get(shift, np.zeros_like(ends)) + taken
         return made
@@ -442,7 +442,7 @@ class Hidden(Bound):
 
     def _sweeps(self, cap: int, exceeded: arb) -> Capped:
         unit, distance = self._distances(cap)
-        cooled = any(phase.cool_down for phase in self.run.plan)
+        idle = not all(phase.uses_records for phase in self.run.plan)
         sizes = Sizes(0 if self._poisson else self.run.batch_size, cap, self.run.batch_size)
         moduli: dict[Phase, Modulus] = {}
         for phase in self.run.plan:
@@ -454,7 +454,7 @@ class Hidden(Bound):
         def sweep(share: float) -> Meeting:
             stretches = []
             for phase in self.run.plan:
-                part = arb(1) if phase.cool_down else ball(share)
+                part = ball(share) if phase.uses_records else arb(1)
                 variance = part * iterate_variance(self.run, phase) / unit**2
                 stretches.append(Stretch(moduli[phase], arb(0), variance, phase.repeat))
             found = meet(stretches, distance, every=True)
@@ -462,7 +462,7 @@ class Hidden(Bound):
                 raise TooLarge("a distance that nothing bounds")
             return found[0]
 
-        return Capped(tuple(sweep(s) for s in (SHARES if cooled else (1.0,))), exceeded)
+        return Capped(tuple(sweep(s) for s in (SHARES if idle else (1.0,))), exceeded)
 
     def _distances(self, cap: int) -> tuple[arb, Distance]:
         """A unit of length, and how far apart the runs can be so many steps before the end."""

@@ -54,8 +54,11 @@ class Track:
         eta, losses = ball(phase.step_size), self.run.objective
         if phase.cool_down:
             return top(abs(1 - eta * ball(losses.ridge))) ** count * start
-        shift = eta * self.moved
-        factor = lipschitz(losses, eta, self.sizes)
+        shift, sizes = eta * self.moved, self.sizes
+        if phase.public:
+            losses, shift = self.run.on_public.objective, arb(0)
+            sizes = Sizes(1, 1, 1)
+        factor = lipschitz(losses, eta, sizes)
         known = []
         if factor is not None:
             known.append(factor**count * start + shift * power_sum(factor, count))

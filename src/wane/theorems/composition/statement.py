@@ -101,7 +101,7 @@ def as_stated(release: StatedRelease) -> Guarantee:
 
 
 def _sampled(run: NoisyDescent, pair: Pair) -> NumericalDP:
-    data = ~run.plan.cool_down
+    data = run.plan.uses_records
     stds = rounded_down(run.gradient_noise_stds[data], MOST_LEVELS)
     mus = np.nextafter(run.gradient_member / stds, np.inf)
     rate = run.batch_size / run.records

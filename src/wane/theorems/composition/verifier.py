@@ -52,7 +52,7 @@ def fixed_size_composition(run: NoisyDescent) -> Bound | None:
 def _sampled(run: NoisyDescent, directions: tuple[Direction, ...]) -> Bound:
     counts: dict[float, int] = {}
     for phase in run.plan:
-        if phase.cool_down:
+        if not phase.uses_records:
             continue
         shift = reach.member(run) * ball(phase.step_size)
         mu = as_float_up(shift / iterate_variance(run, phase).sqrt())

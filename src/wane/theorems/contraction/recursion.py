@@ -19,7 +19,7 @@ from wane.describe.descent import NoisyDescent
 from wane.describe.threat import Adjacency
 from wane.numerics.normal import gaussian_delta
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
-from wane.theorems.lemmas.loss_moduli import Batch, cool_down_modulus, modulus_in
+from wane.theorems.lemmas.loss_moduli import Batch, idle_modulus, modulus_in
 from wane.theorems.lemmas.sampled_steps import binomial_tail
 
 DEVIATIONS = (-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 14.0)
@@ -114,8 +114,8 @@ def _kinds(run: NoisyDescent, weights: Array, ranges: Ranges) -> list[Kind]:
 
     for phase, std in zip(run.plan, run.gradient_noise_stds.tolist(), strict=True):
         eta, noise = phase.step_size, phase.step_size * std
-        if phase.cool_down:
-            gap = _separation([cool_down_modulus(run.objective, eta)(run.domain.diameter)], noise)
+        if not phase.uses_records:
+            gap = _separation([idle_modulus(run, phase)(run.domain.diameter)], noise)
             made.append(Kind(phase.repeat, 0.0, np.ones(1), gap, gap))
             continue
         common, differing = (_separation(found, noise) for found in gaps(eta))

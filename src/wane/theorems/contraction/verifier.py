@@ -127,7 +127,7 @@ def _kind(run: NoisyDescent, phase: Phase, others: int) -> Kind | None:
         return whole.min(common(least + 1, most + 1) + eta * reach.sensitivity(run))
 
     rate = Fraction(b, run.records)
-    if phase.cool_down:
+    if not phase.uses_records:
         alone = ((arb(1), top(common(0, 0) / noise)),)
         return Kind(phase.repeat, arb(0), alone, alone)
     if isinstance(run.batches, Poisson):

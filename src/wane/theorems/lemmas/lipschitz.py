@@ -63,6 +63,22 @@ def log_cool_down_lipschitz(run: NoisyDescent, step_size: Array) -> Array:
     return _up(_log_abs_one_minus(step_size * run.objective.ridge))
 
 
+def log_phase_lipschitz(run: NoisyDescent) -> Array:
+    """`ln L` of each phase's step, before noise and prox, whichever records it uses."""
+    plan, eta = run.plan, run.plan.step_size
+    made = log_step_lipschitz(run, eta)
+    if plan.cool_down.any():
+        made = np.where(plan.cool_down, log_cool_down_lipschitz(run, eta), made)
+    if plan.public.any():
+        made = np.where(plan.public, log_step_lipschitz(run.on_public, eta), made)
+    return made
+
+
+def smooth_on_public(run: NoisyDescent) -> bool:
+    """Whether steps on public records, if there are any, have a Lipschitz constant."""
+    return run.public is None or run.on_public.objective.smoothness is not None
+
+
 def log_clipped_lipschitz(step_size: Array, low: float, high: float) -> Array:
     """`ln L` of `x -> x - eta Clip(grad f(x))` for Hessian in [low, high], any clipping threshold.
 

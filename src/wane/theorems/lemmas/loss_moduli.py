@@ -16,6 +16,7 @@ import numpy as np
 from wane.describe import derived
 from wane.describe.descent import NoisyDescent
 from wane.describe.objective import Objective
+from wane.describe.schedule import Phase
 from wane.theorems.lemmas import lipschitz as facts, modulus_rows as rows
 from wane.theorems.lemmas.moduli import IDENTITY, AffineSquare, Least, Modulus, Scaled, Triangle
 
@@ -78,6 +79,20 @@ def cool_down_modulus(objective: Objective, step_size: float) -> AffineSquare:
     """A step that uses no record."""
     x = facts.log_gradient_lipschitz(np.array([step_size]), objective.ridge, objective.ridge)
     return AffineSquare(_square(float(x[0])))
+
+
+def idle_modulus(run: NoisyDescent, phase: Phase) -> Modulus:
+    """A step that uses no private record: public ones, or none at all."""
+    if not phase.public:
+        return cool_down_modulus(run.objective, phase.step_size)
+    made = public_modulus(run, phase.step_size)
+    assert made is not None, "the conditions ask for a known modulus"
+    return made
+
+
+def public_modulus(run: NoisyDescent, step_size: float) -> Modulus | None:
+    """The least modulus of a step on the public records, all of which it uses."""
+    return modulus_in(run.on_public, whole_batch(run.on_public, step_size))
 
 
 def lipschitz_row(objective: Objective, batch: Batch) -> AffineSquare | None:

@@ -41,7 +41,7 @@ def composed(run: NoisyDescent) -> float:
 def composed_by_position(run: NoisyDescent) -> Array:
     """The same for each position; one entry for all where there are too many to list."""
     assert run.gradient_sensitivity is not None
-    data = ~run.plan.cool_down
+    data = run.plan.uses_records
     counts = run.plan.repeat[data]
     with np.errstate(divide="ignore", over="ignore"):
         cost = (run.gradient_sensitivity / run.gradient_noise_stds[data]) ** 2

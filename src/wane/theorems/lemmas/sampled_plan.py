@@ -27,7 +27,7 @@ from wane.guarantees import (
     WithFailure as _WithFailure,
 )
 from wane.theorems.lemmas.levels import rounded_down
-from wane.theorems.lemmas.loss_moduli import Batch, cool_down_modulus, lipschitz_row, modulus_in
+from wane.theorems.lemmas.loss_moduli import Batch, idle_modulus, lipschitz_row, modulus_in
 from wane.theorems.lemmas.moduli import Modulus
 from wane.theorems.lemmas.sampled_steps import binomial_tail, cap_for, with_bad_event
 from wane.theorems.lemmas.tangent_programme import Stretch, profile, solve
@@ -99,12 +99,12 @@ class SampledPlan:
     @cached_property
     def levels(self) -> Array:
         """The different noise deviations of the steps that use records, in classes if many."""
-        return np.unique(self._levels[~self.run.plan.cool_down])
+        return np.unique(self._levels[self.run.plan.uses_records])
 
     @cached_property
     def _levels(self) -> Array:
         """The noise of each phase; of steps that use records rounded down to its class."""
-        made, used = self.run.gradient_noise_stds.copy(), ~self.run.plan.cool_down
+        made, used = self.run.gradient_noise_stds.copy(), self.run.plan.uses_records
         made[used] = rounded_down(made[used], MOST_LEVELS)
         return made
 
@@ -113,7 +113,7 @@ class SampledPlan:
         plan = self.run.plan
         after = plan.total - np.cumsum(plan.repeat)
         taken = np.clip(horizons[None, :] - after[:, None], 0.0, plan.repeat[:, None])
-        taken[plan.cool_down] = 0.0
+        taken[~plan.uses_records] = 0.0
         rows = [taken[self._levels == level].sum(axis=0) for level in self.levels]
         return np.array(rows).reshape(len(self.levels), len(horizons))
 
@@ -173,16 +173,18 @@ class SampledPlan:
         """The run's phases with a share theta of the noise of sampled steps."""
         made = []
         for phase, std in zip(self.run.plan, self.run.gradient_noise_stds.tolist(), strict=True):
-            share = 1.0 if phase.cool_down else theta
+            share = theta if phase.uses_records else 1.0
             variance = share * (phase.step_size * std) ** 2
-            modulus = self._modulus(phase.step_size, phase.cool_down, cap)
+            modulus = (
+                self._modulus(phase.step_size, cap)
+                if phase.uses_records
+                else idle_modulus(self.run, phase)
+            )
             made.append(Stretch(modulus, 0.0, variance * (1.0 - 4e-16), phase.repeat))
         return made
 
     @lru_cache(maxsize=256)  # noqa: B019  (plans are few and short-lived)
-    def _modulus(self, eta: float, cool_down: bool, cap: int) -> Modulus:
-        if cool_down:
-            return cool_down_modulus(self.run.objective, eta)
+    def _modulus(self, eta: float, cap: int) -> Modulus:
         least = 0 if self.poisson else self.run.batch_size
         made = modulus_in(self.run, Batch(eta, self.run.batch_size, least, cap))
         assert made is not None, "the conditions ask for a known modulus"
@@ -274,7 +276,7 @@ class SampledPlan:
 
     @lru_cache(maxsize=64)  # noqa: B019
     def _profiles(self, cap: int, theta: float) -> tuple[Array, Array]:
-        if self.run.plan.cool_down.any():
+        if not self.run.plan.uses_records.all():
             return self.profile(cap, theta)
         if theta != 1.0:
             horizons, distances = self._profiles(cap, 1.0)

@@ -1,8 +1,8 @@
 """From a description to the joint programme: when each record is used, and by how much.
 
 A run is a few segments of equal steps.  The record at `position` p of the cyclic order is used at
-the data steps p, p + l, p + 2l, ... (counted from 0; l steps per epoch); cool-down steps use no
-record and do not advance the order.
+the data steps p, p + l, p + 2l, ... (counted from 0; l steps per epoch); cool-down steps and steps
+on public records use no private record and do not advance the order.
 """
 
 from __future__ import annotations
@@ -18,11 +18,7 @@ from wane.arrays import Array, Mask
 from wane.describe.descent import NoisyDescent
 from wane.describe.threat import Iterates
 from wane.numerics.integers import least_over_integers
-from wane.theorems.lemmas.lipschitz import (
-    log_cool_down_lipschitz,
-    log_prox_lipschitz,
-    log_step_lipschitz,
-)
+from wane.theorems.lemmas.lipschitz import log_phase_lipschitz, log_prox_lipschitz
 from wane.theorems.lemmas.programme import Block, Pool, constant_block, quiet_block
 
 LOST = 4e-16
@@ -85,9 +81,7 @@ class Timeline:
 def columns_of(run: NoisyDescent) -> Columns:
     """The run's steps; the first step of a phase follows the prox of the phase before."""
     plan, eta = run.plan, run.plan.step_size
-    gradient = log_step_lipschitz(run, eta)
-    if plan.cool_down.any():
-        gradient = np.where(plan.cool_down, log_cool_down_lipschitz(run, eta), gradient)
+    gradient = log_phase_lipschitz(run)
     prox = log_prox_lipschitz(run, eta)
     before = np.concatenate([prox[:1], prox[:-1]])
     assert run.gradient_sensitivity is not None
@@ -104,7 +98,7 @@ def columns_of(run: NoisyDescent) -> Columns:
         gradient,
         shift,
         log_noise,
-        ~plan.cool_down,
+        plan.uses_records,
     )
     changed = before != prox
     if not changed.any():

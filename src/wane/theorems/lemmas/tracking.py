@@ -8,8 +8,15 @@ from dataclasses import dataclass
 
 from wane.describe.batches import Poisson
 from wane.describe.descent import NoisyDescent
+from wane.describe.schedule import Phase
 from wane.describe.threat import Adjacency
-from wane.theorems.lemmas.loss_moduli import Batch, cool_down_modulus, lipschitz_row, modulus_in
+from wane.theorems.lemmas.loss_moduli import (
+    Batch,
+    cool_down_modulus,
+    lipschitz_row,
+    modulus_in,
+    whole_batch,
+)
 from wane.theorems.lemmas.moduli import Modulus
 
 MOST_STEPS = 100_000
@@ -35,36 +42,33 @@ def tracked_distances(run: NoisyDescent, least: int, most: int) -> Callable[[int
 
 def _distances(run: NoisyDescent, least: int, most: int, moved: float) -> Callable[[int], float]:
     """`d -> phi(d) + eta moved` with `least` to `most` common records."""
-    phases = list(
-        zip(
-            run.plan.repeat.tolist(),
-            run.plan.step_size.tolist(),
-            run.plan.cool_down.tolist(),
-            strict=True,
-        )
-    )
-    followed: dict[tuple[float, float], _Followed] = {}  # by step size and where it starts
+    phases = list(run.plan)
+    followed: dict[tuple[Phase, float], _Followed] = {}  # by the steps and where they start
 
-    def through(start: float, eta: float, count: int) -> float:
-        batch, shift = Batch(eta, run.batch_size, least, most), eta * moved
-        row = lipschitz_row(run.objective, batch)
+    def through(start: float, phase: Phase, count: int) -> float:
+        eta = phase.step_size
+        used, batch, shift = run, Batch(eta, run.batch_size, least, most), eta * moved
+        if phase.public:
+            used, shift = run.on_public, 0.0
+            batch = whole_batch(used, eta)
+        row = lipschitz_row(used.objective, batch)
         known = [] if row is None else [_repeated(start, 0.5 * row.log_factor, shift, count)]
         if row is None or (row.log_factor > 0.0 and count <= MOST_STEPS):
-            if (eta, start) not in followed:
-                followed[eta, start] = _Followed(modulus_in(run, batch), shift, [start])
-            known.append(followed[eta, start].after(count))
+            if (phase, start) not in followed:
+                followed[phase, start] = _Followed(modulus_in(used, batch), shift, [start])
+            known.append(followed[phase, start].after(count))
         return min(known)
 
     def after(steps: int) -> float:
         distance = 0.0
-        for repeat, eta, cool_down in phases:
-            count = min(repeat, steps)
+        for phase in phases:
+            count = min(phase.repeat, steps)
             steps -= count
-            if cool_down:
-                factor = cool_down_modulus(run.objective, eta).log_factor
+            if phase.cool_down:
+                factor = cool_down_modulus(run.objective, phase.step_size).log_factor
                 distance = _repeated(distance, 0.5 * factor, 0.0, count)
                 continue
-            distance = through(distance, eta, count)
+            distance = through(distance, phase, count)
         return distance * (1.0 + 1e-12)
 
     return after

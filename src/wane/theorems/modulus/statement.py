@@ -10,8 +10,8 @@ from wane.describe.batches import FullBatch
 from wane.describe.descent import NoisyDescent
 from wane.guarantees import GaussianDP
 from wane.theorems import hypotheses as given, modulus_hypotheses as also
-from wane.theorems.lemmas import positions as records
-from wane.theorems.lemmas.loss_moduli import Batch, cool_down_modulus, modulus_in
+from wane.theorems.lemmas import lipschitz as facts, positions as records
+from wane.theorems.lemmas.loss_moduli import Batch, idle_modulus, modulus_in
 from wane.theorems.lemmas.moduli import AffineSquare, Modulus
 from wane.theorems.lemmas.tangent_programme import Stretch, solve
 from wane.theorems.theorem import Citation, theorem
@@ -51,7 +51,7 @@ def last_iterate_modulus(run: NoisyDescent) -> GaussianDP:
     nothing convex is claimed of clipped gradients unless their form allows it.
     """
     known = [records.composed(run)]
-    if run.objective.smoothness is not None:
+    if run.objective.smoothness is not None and facts.smooth_on_public(run):
         known.append(records.hidden(run, diameter=run.domain.diameter))
     if _says_more_than_lipschitz(run):
         stretches = _full(run) if isinstance(run.batches, FullBatch) else _cyclic(run)
@@ -61,29 +61,28 @@ def last_iterate_modulus(run: NoisyDescent) -> GaussianDP:
 
 def _says_more_than_lipschitz(run: NoisyDescent) -> bool:
     """Where only a Lipschitz constant counts, the joint programme is solved exactly."""
-    steps = np.unique(run.plan.step_size[~run.plan.cool_down]).tolist()
-    return not all(
-        isinstance(_modulus(run, eta, False), AffineSquare) and run.objective.smoothness is not None
-        for eta in steps
-    )
+    smooth = run.objective.smoothness is not None and facts.smooth_on_public(run)
+    steps = np.unique(run.plan.step_size[run.plan.uses_records]).tolist()
+    moduli = [_modulus(run, eta) for eta in steps]
+    moduli += [idle_modulus(run, phase) for phase in run.plan if phase.public]
+    return not (smooth and all(isinstance(modulus, AffineSquare) for modulus in moduli))
 
 
 def _full(run: NoisyDescent) -> list[Stretch]:
     assert run.gradient_sensitivity is not None
     made = []
-    known: dict[tuple[float, bool], Modulus] = {}
+    known: dict[tuple[float, bool, bool], Modulus] = {}
     for phase, std in zip(run.plan, run.gradient_noise_stds.tolist(), strict=True):
-        key = (phase.step_size, phase.cool_down)
+        key = (phase.step_size, phase.cool_down, phase.public)
         if key not in known:
-            known[key] = _modulus(run, *key)
-        shift = 0.0 if phase.cool_down else phase.step_size * run.gradient_sensitivity
+            own = phase.uses_records
+            known[key] = _modulus(run, phase.step_size) if own else idle_modulus(run, phase)
+        shift = phase.step_size * run.gradient_sensitivity if phase.uses_records else 0.0
         made.append(Stretch(known[key], shift, (phase.step_size * std) ** 2, phase.repeat))
     return made
 
 
-def _modulus(run: NoisyDescent, eta: float, cool_down: bool) -> Modulus:
-    if cool_down:
-        return cool_down_modulus(run.objective, eta)
+def _modulus(run: NoisyDescent, eta: float) -> Modulus:
     made = modulus_in(run, Batch(eta, run.batch_size, run.last_batch_size, run.batch_size))
     assert made is not None, "the conditions ask for a known modulus"
     return made
@@ -93,7 +92,7 @@ def _cyclic(run: NoisyDescent) -> list[Stretch]:
     """The record used last is worst off: the others' runs are the same, then post-processed."""
     assert run.gradient_sensitivity is not None
     eta, std = float(run.plan.step_size[0]), float(run.gradient_noise_stds[0])
-    modulus, variance = _modulus(run, eta, False), (eta * std) ** 2
+    modulus, variance = _modulus(run, eta), (eta * std) ** 2
     period, left = run.steps_per_epoch, run.total_steps
     made: list[Stretch] = []
     for _ in range(MOST_EPOCHS):

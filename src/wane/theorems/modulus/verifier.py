@@ -9,7 +9,7 @@ from flint import arb
 from wane.balls.arithmetic import ball
 from wane.balls.bounds import Bound, Searched
 from wane.balls.lemmas import positions
-from wane.balls.lemmas.hypotheses import fixed_order
+from wane.balls.lemmas.hypotheses import fixed_order, smooth
 from wane.balls.lemmas.lipschitz import iterate_variance
 from wane.balls.lemmas.moduli import Modulus, Sizes, modulus_of
 from wane.balls.lemmas.reach import sensitivity
@@ -32,7 +32,7 @@ def last_iterate_modulus(run: NoisyDescent) -> Bound | None:
     if not (fixed_order(run) and last and plain and bounded and noisy):
         return None
     known = [positions.composed(run)]
-    if run.objective.smoothness is not None:
+    if smooth(run):
         pieces = positions.pieces_of(run)
         assert pieces is not None
         known.append(positions.worst_hidden(run, pieces, run.domain.diameter))
@@ -63,7 +63,7 @@ def _timeline(run: NoisyDescent) -> list[tuple[Phase, int, bool]]:
     """Phases and counts in order of time, and whether the worst record is used: the last one."""
     period, phases = run.steps_per_epoch, list(run.plan)
     if isinstance(run.batches, FullBatch) or period == 1:
-        return [(phase, phase.repeat, not phase.cool_down) for phase in phases]
+        return [(phase, phase.repeat, phase.uses_records) for phase in phases]
     (phase,) = phases
     made: list[tuple[Phase, int, bool]] = []
     left = phase.repeat
