@@ -1,6 +1,7 @@
 """Mixing times face the exact laws of two copies of a concrete chain."""
 
 import sys
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -19,10 +20,13 @@ MOST = 10**7
 def apart(case: Case, steps: int) -> float:
     """The largest total variation of two copies after so many steps, over many pairs of starts."""
     line, (phase,) = case.line, case.line.plan
-    draws = line._draws(case.first, phase, 0)
-    hidden = line._kernel(draws, phase, {}, last=False)
-    shown = line._kernel(draws, phase, {}, last=True)
-    law = np.linalg.matrix_power(hidden, steps - 1) @ shown
+    period = case.run.steps_per_epoch if case.shape.batches == "cyclic" else 1
+    assert steps % period == 0, "only whole passes"
+    draws = [line._draws(case.first, phase, used) for used in range(period)]
+    hidden = [line._kernel(draw, phase, {}, last=False) for draw in draws]
+    shown = line._kernel(draws[-1], phase, {}, last=True)
+    begun = reduce(np.matmul, hidden[:-1], np.eye(len(hidden[0])))
+    law = np.linalg.matrix_power(begun @ hidden[-1], steps // period - 1) @ begun @ shown
     ends = law[-2:]
     gaps = [0.5 * np.abs(law - end).sum(axis=1).max() for end in ends]
     return float(max(gaps)) - QUADRATURE
@@ -42,16 +46,16 @@ def judged(case: Case, tv: float) -> float | None:
     return max(block / found.block_tv, whole / found.tv)
 
 
-def drawn(rng) -> Case | None:
-    case = draw(rng, SHAPE, str(rng.choice(ON_THE_LINE)))
+def drawn(rng, shape: Shape = SHAPE) -> Case | None:
+    case = draw(rng, shape, str(rng.choice(ON_THE_LINE)))
     fits = case is not None and not case.line.prox.artificial and len(case.line.plan) == 1
     return case if fits else None
 
 
-def run_laws(seed: int, count: int) -> tuple[int, float]:
+def run_laws(seed: int, count: int, shape: Shape = SHAPE) -> tuple[int, float]:
     rng, met, worst = np.random.default_rng(seed), 0, 0.0
     while met < count:
-        case = drawn(rng)
+        case = drawn(rng, shape)
         ratio = None if case is None else judged(case, float(rng.choice([0.5, 0.1, 0.01])))
         if ratio is not None:
             met, worst = met + 1, max(worst, ratio)
@@ -61,6 +65,21 @@ def run_laws(seed: int, count: int) -> tuple[int, float]:
 def test_two_copies_are_as_close_as_certified():
     met, worst = run_laws(0, 12)
     assert met >= 12 and worst > 0.1
+
+
+@pytest.mark.parametrize("batches", ["poisson", "without-replacement", "cyclic"])
+def test_minibatch_chains_are_as_close_as_certified(batches):
+    """Batches of every size that may occur, incomplete ones included; the laws average over them."""
+    met, worst = run_laws(3, 6, SHAPE._replace(batches=batches))
+    assert met >= 6 and worst > 0.02
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batches", ["poisson", "without-replacement", "cyclic"])
+def test_many_minibatch_chains_mix_as_certified(batches):
+    met, worst = run_laws(4, 60, SHAPE._replace(batches=batches))
+    print(f"mixing, {batches}: met {met}, worst {worst:.6f}", file=sys.stderr)
+    assert worst > 0.2
 
 
 @pytest.mark.slow

@@ -130,6 +130,25 @@ def test_steps_on_public_records_grow_with_the_logarithm_of_the_dimension():
         assert lengths == pytest.approx([lengths[0]] * len(lengths))  # the error does not grow
 
 
+def test_the_comparison_along_the_step_size():
+    made = rows("modulus-comparison")
+    for row in made:
+        mended = row["contraction_mended"]
+        assert row["certified"] <= min(row["iteration"], mended, row["composition"])
+        assert row["contraction"] < mended
+    short, long = made[0], made[-1]
+    assert short["iteration"] < 0.01 * short["contraction_mended"]  # more gracefully
+    assert long["contraction_mended"] < long["iteration"]
+    assert made[8]["certified"] == pytest.approx(29.763, rel=1e-3)
+
+
+def test_mixing_times_lie_between_an_exact_chain_and_the_paper():
+    for row in rows("modulus-mixing-times"):
+        assert row["exact"] <= min(row["full"], row["poisson"], row["fixed_size"], row["cyclic"])
+        assert row["full"] <= 0.36 * row["printed"]
+        assert row["composite_exact"] <= row["composite"] < row["full"]
+
+
 def test_example_2_of_the_mixing_paper():
     by_order = {row["order"]: row for row in rows("mixing-example-2")}
     for case in load("dynamics_and_diffusion")["d2.iterated_laplace"]["values"]:

@@ -60,10 +60,10 @@ class IntervalPair:
     @cached_property
     def _laws(self) -> tuple[tuple[Array, Array], ...]:
         with np.errstate(over="ignore", under="ignore"):
-            return tuple(_Grid(self, width).laws() for width in WIDTHS)
+            return tuple(IntervalGrid(self, width).laws() for width in WIDTHS)
 
 
-class _Grid:
+class IntervalGrid:
     """Nodes, weights and the kernels between them, made once each."""
 
     def __init__(self, pair: IntervalPair, width: float) -> None:
@@ -87,16 +87,16 @@ class _Grid:
         law, source = np.ones(1), np.array([self.pair.start])
         for step in steps[:-1]:
             if len(source) == 1:
-                law = self._step(step, source) @ law
+                law = self.kernel(step, source) @ law
                 source = self.states
                 continue
             if step not in self.kernels:
-                self.kernels[step] = self._step(step, self.states)
+                self.kernels[step] = self.kernel(step, self.states)
             law = self.kernels[step] @ law
             law[law < NEGLIGIBLE] = 0.0
         return np.asarray(self._last(steps[-1], source) @ law, dtype=np.float64)
 
-    def _step(self, step: AffineStep, source: Array) -> Array:
+    def kernel(self, step: AffineStep, source: Array) -> Array:
         """The kernel to the nodes and both ends."""
         out = np.zeros((len(self.states), len(source)))
         for chance, shift in step.shifts:

@@ -207,6 +207,9 @@ def _figures(parser: Any) -> None:
 
 def _mixing(parser: Any) -> None:
     parser.add_argument("--tv", type=number, default=0.25, help="total variation (default 0.25)")
+    parser.add_argument(
+        "--after", type=whole, metavar="T", help="show how close copies are after T steps instead"
+    )
 
 
 def _mechanism(parser: Any) -> None:

@@ -93,19 +93,7 @@ def sum_of_parts(
         )
     sizes = _sizes(step_size)
     shares = _weights(len(parts))
-    made: dict[float, list[list[tuple[float, UserModulus]]]] = {}
-
-    def at(step: int, distance: float) -> float:
-        eta = sizes(step)
-        if eta not in made:
-            made[eta] = [
-                [(a, part(eta / a)) for a, part in zip(row, parts, strict=True)] for row in shares
-            ]
-        return min(math.fsum(a * phi(1, distance) for a, phi in row) for row in made[eta]) * (
-            1.0 + 1e-15
-        )
-
-    return at
+    return _Sum(sizes, shares, parts)
 
 
 def from_values(distances: ArrayLike, values: ArrayLike) -> UserModulus:
@@ -202,6 +190,46 @@ class _Rows(GridModulus):
                 self._known.clear()
             self._known[key] = np.sqrt(slope * squares + intercept) * (1.0 + ROUNDING)
         return self._known[key].copy()
+
+
+class _Sum(GridModulus):
+    """The least weighted mean of the moduli of longer steps on the parts."""
+
+    def __init__(
+        self,
+        sizes: Callable[[int], float],
+        shares: list[list[float]],
+        parts: Sequence[Callable[[StepSize], UserModulus]],
+    ) -> None:
+        self._sizes, self._shares, self._parts = sizes, shares, parts
+        self._made: dict[float, list[list[tuple[float, UserModulus]]]] = {}
+
+    def _means(self, step: int) -> list[list[tuple[float, UserModulus]]]:
+        eta = self._sizes(step)
+        if eta not in self._made:
+            self._made[eta] = [
+                [(a, part(eta / a)) for a, part in zip(row, self._parts, strict=True)]
+                for row in self._shares
+            ]
+        return self._made[eta]
+
+    def __call__(self, step: int, distance: float) -> float:
+        means = self._means(step)
+        least = min(math.fsum(a * phi(1, distance) for a, phi in row) for row in means)
+        return least * (1.0 + 1e-15)
+
+    def on_grid(self, step: int, grid: Array) -> Array:
+        means = [
+            np.sum([a * _on_grid(phi, grid) for a, phi in row], axis=0)
+            for row in self._means(step)
+        ]
+        return np.asarray(np.min(means, axis=0)) * (1.0 + 1e-15)
+
+
+def _on_grid(phi: UserModulus, grid: Array) -> Array:
+    if isinstance(phi, GridModulus):
+        return phi.on_grid(1, grid)
+    return np.array([phi(1, u) if u > 0.0 else 0.0 for u in grid.tolist()])
 
 
 def _rows(step_size: StepSize, row: Callable[[float], Modulus]) -> UserModulus:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
+from wane.describe.batches import FullBatch
 from wane.describe.descent import NoisyDescent
+from wane.mixing import kl_over_exponents
 from wane.theorems.lemmas.loss_moduli import is_convex
 
 
@@ -38,11 +40,45 @@ def paper_steps(diameter: float, step_size: float, tv: float) -> int:
 
 def printed_steps(run: NoisyDescent, tv: float) -> int | None:
     """The paper's number of steps, or None where its condition on the step size fails."""
-    objective, diameter = run.objective, run.domain.diameter
-    if not is_convex(objective) or objective.ridge > 0.0:
+    diameter, pairs = run.domain.diameter, _weakly_smooth(run)
+    eta, tau = _scales(run)
+    small = any(1.0 / (eta * tau) >= half_mixing_threshold(p, M / tau, diameter) for p, M in pairs)
+    return paper_steps(diameter, eta * tau, tv) if small else None
+
+
+def adaptive_kl(run: NoisyDescent, steps: int) -> tuple[float, float] | None:
+    """Equation (9) at its best exponent, and that exponent; None where it says nothing.
+
+    Between two exponents the constant is at most their geometric interpolation, and below one it is
+    at most that one's with a power of the diameter.  As printed the bounds are asked on the domain;
+    that is enough on the line, or if they hold on the whole space (modulus-e3).
+    """
+    pairs = sorted(_weakly_smooth(run))
+    eta, tau = _scales(run)
+    if not pairs:
         return None
-    eta = float(run.plan.step_size[0])
-    tau = 0.5 * eta * float(run.gradient_noise_stds[0]) ** 2
+
+    diameter = run.domain.diameter
+
+    def constant(p: float) -> float:
+        above = [pair for pair in pairs if pair[0] >= p]
+        known = [M / tau * diameter ** (q - p) for q, M in above]
+        for low, first in pairs:
+            for high, last in above:
+                if low < p < high:
+                    share = (p - low) / (high - low)
+                    known.append((first / tau) ** (1.0 - share) * (last / tau) ** share)
+        return float(min(known))
+
+    return kl_over_exponents(diameter, eta * tau, steps, constant, most=pairs[-1][0])
+
+
+def _weakly_smooth(run: NoisyDescent) -> list[tuple[float, float]]:
+    """Exponents with their constants; none where the paper's chain is another."""
+    objective = run.objective
+    whole = isinstance(run.batches, FullBatch) and len(run.plan) == 1
+    if not is_convex(objective) or objective.ridge > 0.0 or not whole:
+        return []
     pairs = []
     if (M := objective.gradient_lipschitz) is not None:
         pairs.append((1.0, M))
@@ -50,5 +86,10 @@ def printed_steps(run: NoisyDescent, tv: float) -> int | None:
         pairs.append((objective.holder_exponent, objective.holder_constant))
     if objective.gradient_bound is not None:
         pairs.append((0.0, 2.0 * objective.gradient_bound))
-    small = any(1.0 / (eta * tau) >= half_mixing_threshold(p, M / tau, diameter) for p, M in pairs)
-    return paper_steps(diameter, eta * tau, tv) if small else None
+    return pairs
+
+
+def _scales(run: NoisyDescent) -> tuple[float, float]:
+    """Step size and temperature."""
+    eta = float(run.plan.step_size[0])
+    return eta, 0.5 * eta * float(run.gradient_noise_stds[0]) ** 2

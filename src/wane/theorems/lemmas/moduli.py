@@ -186,6 +186,19 @@ class Scaled(Modulus):
 
 
 @dataclass(frozen=True)
+class Narrowed(Modulus):
+    """Points that a map with this Lipschitz constant brought closer before: phi(factor d)."""
+
+    inner: Modulus
+    factor: float
+
+    def _lines(self, squares: Array) -> Tangents:
+        square = self.factor * self.factor
+        slope, intercept = self.inner.tangents(square * squares)
+        return square * slope, intercept
+
+
+@dataclass(frozen=True)
 class Shifted(Modulus):
     """Two maps that differ by at most `shift` anywhere: phi(d) + shift.
 
