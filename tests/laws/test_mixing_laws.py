@@ -69,7 +69,7 @@ def test_two_copies_are_as_close_as_certified():
 
 @pytest.mark.parametrize("batches", ["poisson", "without-replacement", "cyclic"])
 def test_minibatch_chains_are_as_close_as_certified(batches):
-    """Batches of every size that may occur, incomplete ones included; the laws average over them."""
+    """Batches of every size that may occur, incomplete ones included; laws average over them."""
     met, worst = run_laws(3, 6, SHAPE._replace(batches=batches))
     assert met >= 6 and worst > 0.02
 

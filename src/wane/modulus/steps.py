@@ -220,8 +220,7 @@ class _Sum(GridModulus):
 
     def on_grid(self, step: int, grid: Array) -> Array:
         means = [
-            np.sum([a * _on_grid(phi, grid) for a, phi in row], axis=0)
-            for row in self._means(step)
+            np.sum([a * _on_grid(phi, grid) for a, phi in row], axis=0) for row in self._means(step)
         ]
         return np.asarray(np.min(means, axis=0)) * (1.0 + 1e-15)
 

@@ -193,7 +193,7 @@ def full_batch(run: NoisyDescent) -> Answer:
 def one_phase(run: NoisyDescent) -> Answer:
     if len(run.plan) == 1:
         return holds("one phase")
-    return fails(f"{len(run.plan)} phases", "constant step_size and noise, no cool_down, no public")
+    return fails(f"{len(run.plan)} phases", "constant step_size and noise, no cool_down")
 
 
 @fact_hypothesis(
