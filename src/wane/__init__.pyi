@@ -10,6 +10,7 @@ from wane import (
     plots as plots,
     run as run,
     sampling as sampling,
+    statistics as statistics,
     tables as tables,
     web as web,
 )

@@ -12,7 +12,14 @@ from wane.cli import main
 PAGE = (Path(wane.__file__).parents[2] / "docs" / "from-paper-to-command.md").read_text()
 STATES = ("works", "partly", "missing")
 SLOW = {"wane reproduce modulus-figure-1"}
-FILES = ("descent.toml", "langevin.toml", "dissipative.toml", "cyclic.toml", "public.toml")
+FILES = (
+    "descent.toml",
+    "langevin.toml",
+    "dissipative.toml",
+    "cyclic.toml",
+    "public.toml",
+    "people.toml",
+)
 
 
 def lines():
@@ -40,7 +47,8 @@ def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, text in zip(FILES, blocks("toml"), strict=True):
         (tmp_path / name).write_text(text)
-    (tmp_path / "walk.csv").write_text(blocks("csv")[0])
+    for name, text in zip(("walk.csv", "people.csv"), blocks("csv"), strict=True):
+        (tmp_path / name).write_text(text)
     return tmp_path
 
 

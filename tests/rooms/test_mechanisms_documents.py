@@ -10,11 +10,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def test_snippets_of_the_page_run():
-    page = (ROOT / "docs" / "mechanisms.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("name", "least"), [("mechanisms.md", 9), ("statistics.md", 3)])
+def test_snippets_of_the_page_run(name, least):
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
     snippets = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    assert len(snippets) > 5
-    exec(compile("\n".join(snippets), "docs/mechanisms.md", "exec"), {})
+    assert len(snippets) >= least
+    exec(compile("\n".join(snippets), f"docs/{name}", "exec"), {})
 
 
 def test_figures_of_the_page_exist():

@@ -43,13 +43,24 @@ ROOMS = (
     "run.discrete_gaussian",
     "run.hierarchies",
     "sampling",
+    "statistics",
     "theorems",
 )
 """Papers' printed formulas, lower bounds and the verifier claim nothing; bridges pass claims on."""
 RETURNED = re.compile(
     r"\b(\w*DP|Guarantee|GaussianMixture|Closeness|Mixing|CurvatureBound|AmplifiedGuarantee)\b"
 )
-NUMBERS = {"mu", "mu_at", "epsilon", "delta", "renyi", "pure_epsilon", "dobrushin", "value"}
+NUMBERS = {
+    "sensitivity",
+    "mu",
+    "mu_at",
+    "epsilon",
+    "delta",
+    "renyi",
+    "pure_epsilon",
+    "dobrushin",
+    "value",
+}
 MU = re.compile(r"(^|_)mu(_|$)")
 Wrap = functools.cached_property | property | classmethod | staticmethod
 

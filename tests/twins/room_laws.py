@@ -14,6 +14,7 @@ from twins.exact import Gaussians, Masses, exact_epsilon
 from twins.members import described, laws_of, widest
 from twins.removal import claim_of
 from twins.samplers import exact_divergences, posterior, sample_laws
+from twins.tables import schema_of, worst_distance
 from wane import certify, mu_by_position, mu_of_group
 from wane.certificates import together
 from wane.certificates.distance import certify_closeness, certify_distance
@@ -50,6 +51,7 @@ from wane.mechanisms import (
 from wane.run.discrete_gaussian import DiscreteGaussian
 from wane.sampling import certify_underdamped
 from wane.sampling.planning import distances
+from wane.statistics import STATISTICS
 from wane.theorems.gibbs.closeness import closeness
 from wane.theorems.kernel.amplification import bounded_gaussian, pure_renyi
 from wane.theorems.kinetic.statement import steered_kinetic
@@ -474,6 +476,18 @@ def _rare_delta(epsilon: float, mu: float, rate: float) -> float:
         tail, moved = mpmath.ncdf(-place), mpmath.ncdf(mu - place)
         return float((1 - rate) * tail + rate * moved - mpmath.e**epsilon * tail)
 
+
+def statistics_law() -> None:
+    """One record of an adversarial table moves no statistic farther than its sensitivity."""
+    for kind in STATISTICS.values():
+        for adjacency in Adjacency:
+            statistic = kind.of(schema_of(), adjacency=adjacency, columns=COLUMNS[kind.name])
+            assert worst_distance(statistic, schema_of(), most=40) <= statistic.sensitivity
+
+
+COLUMNS = {"mean": None, "counts": None} | dict.fromkeys(
+    ("histogram", "covariance", "quantiles"), ("age", "height")
+)
 
 ROOM_LAWS: dict[str, Callable[[], None]] = {
     name.removesuffix("_law"): law

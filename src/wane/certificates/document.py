@@ -59,7 +59,7 @@ def certificate_document(
         **_whole(certificate, delta),
         "unit": wording.unit_words(certificate.rows_per_person),
         "rows_per_person": certificate.rows_per_person,
-        "adjacency_meaning": wording.ADJACENCY[last.run.adjacency],
+        "adjacency_meaning": wording.adjacency_words(last.run),
         "released": wording.released_words(last.run),
         "secret": wording.secrets_of(last.run),
         "statement": wording.theorem_fields(best.theorem),

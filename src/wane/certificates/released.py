@@ -40,12 +40,14 @@ def release(
     *,
     outside: Outside = Outside.REFUSE,
     account: Any = None,
+    rows_per_person: int = 1,
     seed_voids_privacy: int | None = None,
 ) -> Released:
     """Return a private release of a statistic with its certificate; use it to publish a number.
 
     The release is certified, and entered in the `account` of a ledger if one is given, before any
-    noise is drawn.  `outside` says what happens to a statistic beyond the declared norm bound.
+    noise is drawn.  `outside` says what happens to a statistic beyond the declared norm bound;
+    `rows_per_person` how many records may change together.
 
     Example:
         >>> import wane
@@ -58,7 +60,7 @@ def release(
     from wane.run.drawing import drawn  # slow to import
 
     check.kind("mechanism", mechanism, (Description,))
-    certificate = certify(mechanism)
+    certificate = certify(mechanism).for_persons(rows_per_person)
     if seed_voids_privacy is not None:
         certificate = certificate.void((SEEDED,))
     with nullcontext() if account is None else account.spend(certificate):

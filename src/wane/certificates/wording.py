@@ -56,6 +56,18 @@ ADJACENCY = {
     ),
 }
 
+OF_MECHANISMS = {
+    Adjacency.ZERO_OUT: (
+        "Two data sets are neighbours if in one of them one record is null, that is, it adds "
+        "nothing to the statistic. The number of records is public."
+    ),
+    Adjacency.ADD_REMOVE: (
+        "Two data sets are neighbours if one has a record more than the other. What is divided by "
+        "is public, or part of the release."
+    ),
+}
+"""Adjacency of a statistic, where it is not worded as that of gradients."""
+
 NUMERICS = (
     "Every bound is computed in IEEE double precision with its rounding covered: epsilon, delta, "
     "mu and rates are never rounded down, the lower bound never up. The theorems speak of exact "
@@ -198,6 +210,13 @@ def numerics(grid: float, exact: ExactNoise | None = None) -> str:
     """Return what is said of the numbers; a grid of 0 says that the release was not rounded."""
     said = NUMERICS + ROUNDED.format(grid=grid) if grid else NUMERICS
     return said if exact is None else said + exact.words
+
+
+def adjacency_words(run: NoisyDescent | Description) -> str:
+    """Return which data sets are neighbours."""
+    if isinstance(run, Description):
+        return (ADJACENCY | OF_MECHANISMS)[run.declared_adjacency]
+    return ADJACENCY[run.adjacency]
 
 
 def released_words(run: NoisyDescent | Description) -> str:

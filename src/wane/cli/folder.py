@@ -23,10 +23,11 @@ OURS = frozenset(
         "model-card.md",
         "samples.csv",
         "distance.json",
+        "statistic.json",
         ENVELOPE,
     }
 )
-"""What `wane fit`, `sample` and `sign` write; a folder with anything else is never replaced."""
+"""What `fit`, `sample`, `release` and `sign` write; a folder with anything else is not replaced."""
 
 
 HIDDEN = ".wane-"
@@ -152,11 +153,16 @@ def _check_free(place: Path, force: bool) -> None:
         raise InvalidDescription(f"{place!s:.120} must not exist yet; say --force to replace it.")
     if place.is_symlink() or not place.is_dir():
         raise InvalidDescription(f"{place!s:.120} must be a folder to be replaced, got a file.")
-    if {entry.name for entry in place.iterdir()} - OURS:
+    if any(not _ours(entry.name) for entry in place.iterdir()):
         raise InvalidDescription(
             f"{place!s:.120} must hold nothing but an earlier result to be replaced, got other "
             "files; name another folder."
         )
+
+
+def _ours(name: str) -> bool:
+    """Whether a file is one that a release writes; each level of a statistic has two more."""
+    return name in OURS or name.startswith(("statistic-", "certificate-"))
 
 
 def _take_place(made: Path, place: Path, force: bool) -> None:

@@ -30,6 +30,7 @@ from wane.cli import (
     serve,
     sign,
     statement,
+    statistics,
     verify,
 )
 from wane.cli.options import Command, Result, add_delta, add_particulars, number, whole
@@ -137,7 +138,7 @@ def _parser() -> argparse.ArgumentParser:
             made.add_argument("spec", metavar="SPEC", help="description, a TOML or JSON file")
         return made
 
-    for part in (demo, fit, check, sample):
+    for part in (demo, fit, check, sample, statistics):
         part.register(verb)
 
     certify = verb("certify", commands.certify_spec, "certificate of a description")

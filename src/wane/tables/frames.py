@@ -24,6 +24,14 @@ def read_frame(
     Use it where the rows are in memory already; `read_table` takes files.  `targets=False` leaves
     the target column unread.
     """
+    block = frame_block(frame, wanted_columns(schema, targets=targets))
+    if not block.num_rows:
+        raise InvalidDescription("frame must have at least one row, got none.")
+    return encoded(block, schema, targets=targets, dtype=dtype)
+
+
+def frame_block(frame: Any, wanted: tuple[str, ...]) -> Any:
+    """Return these columns of a data frame as one block of Arrow's."""
     try:
         import narwhals.stable.v1 as nw
         import pyarrow  # noqa: F401  (the cells are read as Arrow's)
@@ -37,18 +45,17 @@ def read_frame(
             f"frame must be a data frame of pandas, polars or pyarrow, got "
             f"{type(frame).__name__!r:.60}; read_table takes files."
         )
-    wanted = wanted_columns(schema, targets=targets)
     absent = [name for name in wanted if name not in wrapped.columns]
     if absent:
         raise InvalidDescription(
             f"frame must have the column {absent[0]!r:.60} that the schema names, got "
             f"{len(wrapped.columns)} other columns ({len(absent)} missing); correct the schema."
         )
-    if not len(wrapped):
-        raise InvalidDescription("frame must have at least one row, got none.")
     complaint = "frame must have columns that Arrow knows, got one of another type; convert it."
     table = quietly(
         lambda: wrapped.select(list(wanted)).to_arrow().combine_chunks(), lambda _: complaint
     )
-    (block,) = table.to_batches()
-    return encoded(block, schema, targets=targets, dtype=dtype)
+    import pyarrow as pa
+
+    blocks = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
+    return blocks[0]
