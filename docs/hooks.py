@@ -1,12 +1,14 @@
 """Runs every Python block of a page while the site is built, and shows what it prints.
 
 The blocks of one page share their names and run in order.  A block that fails, fails the build.
-Formulas become MathML, which browsers draw without any script.
+Formulas become MathML, which browsers draw without any script.  Every command has a page that is
+made from its parser (`docs/command_pages.py`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import os
 import re
@@ -19,6 +21,7 @@ from typing import Any
 HERE = Path(__file__).parent
 NEEDS = re.compile(r"<!-- needs: ([\w, ]+) -->\n")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
+COMMANDS = "<!-- every command, with a link to its page -->"
 FORMULA = re.compile(
     r"(?P<code>^```.*?^```$|`[^`\n]+`)"
     r"|\$\$(?P<shown>.+?)\$\$"
@@ -86,8 +89,45 @@ def without_formulas(markdown: str) -> tuple[str, list[str]]:
     return FORMULA.sub(marked, markdown), formulas
 
 
+def _command_pages() -> Any:
+    """The module beside this one; the site builder does not look for modules here."""
+    spec = importlib.util.spec_from_file_location("command_pages", HERE / "command_pages.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def on_config(config: Any) -> Any:
+    """List the page of each command under their table; called by the site builder."""
+    pages = [{f"wane {name}": f"commands/{name}.md"} for name in _command_pages().parsers()]
+    config["nav"] = [_listed(entry, pages) for entry in config["nav"]]
+    return config
+
+
+def _listed(entry: Any, pages: list[dict[str, str]]) -> Any:
+    if isinstance(entry, dict):
+        return {title: _listed(below, pages) for title, below in entry.items()}
+    if isinstance(entry, list):
+        at = entry.index("commands.md") + 1 if "commands.md" in entry else 0
+        return [*entry[:at], {"Each command": pages}, *entry[at:]] if at else entry
+    return entry
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the page of each command; called by the site builder."""
+    from mkdocs.structure.files import File
+
+    made = _command_pages()
+    for name in made.parsers():
+        files.append(File.generated(config, f"commands/{name}.md", content=made.page(name)))
+    return files
+
+
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Execute the page and take its formulas out; called by the site builder."""
+    if COMMANDS in markdown:
+        markdown = markdown.replace(COMMANDS, _command_pages().index())
     text, page.formulas = without_formulas(executed(markdown, page.file.src_uri))
     return text
 

@@ -36,7 +36,7 @@ def register(verb: Verb, parser: Callable[[], argparse.ArgumentParser]) -> None:
         "a script that completes commands and options in the shell",
         spec=False,
     )
-    made.add_argument("shell", choices=SHELLS)
+    made.add_argument("shell", choices=SHELLS, help="for which shell")
 
 
 def completion(options: argparse.Namespace, parser: argparse.ArgumentParser) -> Result:

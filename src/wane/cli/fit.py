@@ -64,7 +64,7 @@ def register(verb: Verb) -> None:
     _register_fit(verb)
     _register_predict(verb)
     template = verb("schema", schema, "write a schema with column names only", spec=False)
-    template.add_argument("action", choices=["init"])
+    template.add_argument("action", choices=["init"], help="write a new one")
     template.add_argument("data", metavar="DATA", help="table, a CSV or Parquet file")
     template.add_argument("--out", default="schema.toml", metavar="FILE", help="where to write")
     template.add_argument("--delimiter", default=",", help="of a CSV file (default a comma)")
@@ -84,12 +84,13 @@ def _register_fit(verb: Verb) -> None:
     fitting.add_argument("data", metavar="DATA", help="table, a CSV or Parquet file")
     fitting.add_argument("--schema", required=True, metavar="FILE", help="its public schema")
     fitting.add_argument(
-        "--model", required=True, choices=_Models(), metavar="MODEL", help="%(choices)s"
+        "--model", required=True, choices=_Models(), metavar="MODEL", help="which: %(choices)s"
     )
-    fitting.add_argument("--epsilon", type=number, required=True)
-    fitting.add_argument("--delta", type=number, required=True)
+    fitting.add_argument("--epsilon", type=number, required=True, help="privacy loss, at most")
+    fitting.add_argument("--delta", type=number, required=True, help="delta of --epsilon")
     adjacencies = [Adjacency.ZERO_OUT.value, Adjacency.REPLACE_ONE.value]
-    fitting.add_argument("--adjacency", required=True, choices=adjacencies)
+    words = "which tables are compared: with a record blanked, or exchanged for another"
+    fitting.add_argument("--adjacency", required=True, choices=adjacencies, help=words)
     fitting.add_argument(
         "--rows-per-person",
         type=whole,
@@ -190,7 +191,7 @@ def _fit_to(model: Any, data: str, described: Schema, most_mib: float) -> None:
 
 def predict(options: Namespace) -> Result:
     """`wane predict`: a CSV file with one prediction for each row."""
-    model, described = _loaded(Path(options.model))
+    model, described = loaded_release(Path(options.model))
     rows = 0
     with (
         as_file(options.data) as data,
@@ -273,8 +274,8 @@ def _public(options: Namespace, described: Schema) -> Any:
     return learn.PublicData(table.features, table.targets, name=f"the table {public.name!r:.80}")
 
 
-def _loaded(folder: Path) -> tuple[Any, Schema]:
-    """The model and the schema of a release, both of them the ones that its certificate names."""
+def loaded_release(folder: Path) -> tuple[Any, Schema]:
+    """Return the model and the schema of a release, both the ones that its certificate names."""
     described = Schema.from_file(folder / "schema.json")
     from wane.learn.loading import bound_to_document  # slow to import
 

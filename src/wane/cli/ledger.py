@@ -19,7 +19,7 @@ MOST_BYTES = 64 * 2**20
 def register(verb: Verb) -> None:
     """Add the command."""
     made = verb("ledger", ledger, "what was spent on which data, and what may be", spec=False)
-    made.add_argument("action", choices=list(_ACTIONS))
+    made.add_argument("action", choices=list(_ACTIONS), help="what to do with it")
     made.add_argument("file", metavar="FILE", help="the ledger")
     made.add_argument("--dataset", help="name of the data set")
     made.add_argument("--epsilon", type=number, help="budget")

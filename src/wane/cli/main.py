@@ -27,6 +27,7 @@ from wane.cli import (
     ledger,
     plan,
     sample,
+    score,
     serve,
     sign,
     statement,
@@ -138,7 +139,7 @@ def _parser() -> argparse.ArgumentParser:
             made.add_argument("spec", metavar="SPEC", help="description, a TOML or JSON file")
         return made
 
-    for part in (demo, fit, check, sample, statistics):
+    for part in (demo, fit, score, check, sample, statistics):
         part.register(verb)
 
     certify = verb("certify", commands.certify_spec, "certificate of a description")
@@ -188,13 +189,17 @@ def _calibrate(parser: Any) -> None:
     parser.add_argument("--attack", type=number, nargs=2, metavar=("FPR", "TPR"), help=words)
     words = "target: for a prior probability, how often the best guess is right"
     parser.add_argument("--guess", type=number, nargs=2, metavar=("PRIOR", "SUCCESS"), help=words)
-    parser.add_argument("--over", choices=["noise", "steps", "step-size"], required=True)
+    over = ["noise", "steps", "step-size"]
+    parser.add_argument("--over", choices=over, required=True, help="what is searched for")
 
 
 def _curve(parser: Any) -> None:
-    parser.add_argument("--over", choices=["steps", "noise", "step-size"], default="steps")
-    parser.add_argument("--from", dest="start", type=number, required=True, metavar="A")
-    parser.add_argument("--to", dest="stop", type=number, required=True, metavar="B")
+    over = ["steps", "noise", "step-size"]
+    parser.add_argument("--over", choices=over, default="steps", help="along what (default steps)")
+    parser.add_argument(
+        "--from", dest="start", type=number, required=True, metavar="A", help="first"
+    )
+    parser.add_argument("--to", dest="stop", type=number, required=True, metavar="B", help="last")
     parser.add_argument("--points", type=whole, default=25, help="how many (default 25)")
     parser.add_argument("--plot", metavar="FILE", help="also draw it (PNG, SVG or PDF)")
     parser.add_argument("--force", action="store_true", help="replace the file")
@@ -214,19 +219,26 @@ def _mixing(parser: Any) -> None:
 
 
 def _mechanism(parser: Any) -> None:
-    parser.add_argument("kind", choices=["ou", "brownian"])
-    parser.add_argument("--sensitivity", type=number, required=True)
+    parser.add_argument("kind", choices=["ou", "brownian"], help="which diffusion")
+    words = "how far one record moves the statistic"
+    parser.add_argument("--sensitivity", type=number, required=True, help=words)
     parser.add_argument("--norm-bound", type=number, help="bound on the statistic's norm")
     parser.add_argument("--dimension", type=whole, help="entries of the statistic")
     parser.add_argument("--time", type=number, help="when ou is released (default 1)")
-    for name in ("epsilon", "delta", "mu", "order", "divergence"):
-        parser.add_argument(f"--{name}", type=number)
+    for name, words in (
+        ("epsilon", "target, with --delta"),
+        ("delta", "of --epsilon"),
+        ("mu", "target: Gaussian privacy"),
+        ("order", "of --divergence"),
+        ("divergence", "target: Renyi, with --order"),
+    ):
+        parser.add_argument(f"--{name}", type=number, help=words)
 
 
 def _kernel(parser: Any) -> None:
     parser.add_argument("matrix", metavar="MATRIX", help="rows of probabilities: CSV, NPY or NPZ")
-    parser.add_argument("--epsilon", type=number, required=True)
-    parser.add_argument("--delta", type=number, required=True)
+    parser.add_argument("--epsilon", type=number, required=True, help="before the kernel")
+    parser.add_argument("--delta", type=number, required=True, help="before the kernel")
     parser.add_argument("--power", type=whole, default=1, metavar="T", help="apply it T times")
     parser.add_argument(
         "--target-epsilon", type=number, help="take the smallest power that meets this epsilon"

@@ -26,11 +26,15 @@ def register(verb: Verb) -> None:
     made.add_argument("--epsilon", type=number, help="target, with --delta")
     made.add_argument("--delta", type=number, help="of --epsilon")
     made.add_argument("--mu", type=number, help="target: Gaussian privacy, instead")
-    made.add_argument("--gradient-bound", type=number, required=True, metavar="C")
-    made.add_argument("--smoothness", type=number, required=True, metavar="M")
-    made.add_argument("--strong-convexity", type=number, default=0.0, metavar="m")
-    made.add_argument("--dimension", type=whole, required=True, metavar="d")
-    made.add_argument("--records", type=whole, required=True, metavar="n")
+    made.add_argument(
+        "--gradient-bound", type=number, required=True, metavar="C", help="of a record"
+    )
+    words = "Lipschitz constant of a record's gradient"
+    made.add_argument("--smoothness", type=number, required=True, metavar="M", help=words)
+    words = "of a record's loss (default 0, which is convex)"
+    made.add_argument("--strong-convexity", type=number, default=0.0, metavar="m", help=words)
+    made.add_argument("--dimension", type=whole, required=True, metavar="d", help="of the weights")
+    made.add_argument("--records", type=whole, required=True, metavar="n", help="how many")
     made.add_argument(
         "--start-distance",
         type=number,
@@ -38,7 +42,8 @@ def register(verb: Verb) -> None:
         metavar="R",
         help="a public bound on the distance of the start, the origin, from the minimiser",
     )
-    made.add_argument("--adjacency", default="replace-one", metavar="A")
+    words = "replace-one (the default) or zero-out"
+    made.add_argument("--adjacency", default="replace-one", metavar="A", help=words)
     made.add_argument("--most-steps", type=whole, default=20_000, help="(default 20000)")
     made.add_argument("--plot", metavar="FILE", help="draw the risks against the target")
     made.add_argument("--force", action="store_true", help="replace the file")

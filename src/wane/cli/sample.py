@@ -67,17 +67,21 @@ def register(verb: Verb) -> None:
     )
     made.add_argument("--schema", metavar="FILE", help="the table's public schema")
     made.add_argument("--epsilon", type=number, help="of all samples together")
-    made.add_argument("--delta", type=number)
+    made.add_argument("--delta", type=number, help="delta of --epsilon")
     adjacencies = [Adjacency.ZERO_OUT.value, Adjacency.REPLACE_ONE.value]
-    made.add_argument("--adjacency", choices=adjacencies)
+    words = "which tables are compared: with a record blanked, or exchanged for another"
+    made.add_argument("--adjacency", choices=adjacencies, help=words)
     made.add_argument("--samples", type=whole, help="how many (default 1)")
     made.add_argument("--prior-precision", type=number, help="of the normal prior (default 1)")
     made.add_argument("--temperature", type=number, help="default: the lowest that is private")
     made.add_argument("--order", type=number, help="Renyi order of the distance (default 2)")
     made.add_argument("--distance", type=number, help="to the posterior, at most (default 0.1)")
     made.add_argument("--step-size", type=number, help="together with --steps, instead of a plan")
-    made.add_argument("--steps", type=whole)
-    made.add_argument("--no-intercept", dest="intercept", action="store_false", default=None)
+    made.add_argument("--steps", type=whole, help="together with --step-size, instead of a plan")
+    words = "leave the intercept out"
+    made.add_argument(
+        "--no-intercept", dest="intercept", action="store_false", default=None, help=words
+    )
     made.add_argument("--out", required=True, metavar="DIR", help="new folder for the release")
     made.add_argument("--force", action="store_true", help="replace an earlier release")
     add_account(made)
