@@ -11,32 +11,18 @@ import json
 import statistics
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
-from docs.tables import cyclic_run
 from sklearn.datasets import load_digits
 
-import wane
 from benchmarks.report import Cell, Page, Table
 from wane.cli import main as wane_command
 from wane.learn import PrivateLogisticRegression
 
 COLUMNS = ("figure", "value", "least", "most", "repeats")
-EPOCHS = 10_000
-
 
 def row(figure: str, values: list[float]) -> tuple[Cell, ...]:
     return figure, statistics.median(values), min(values), max(values), len(values)
-
-
-def long_run() -> Iterator[tuple[Cell, ...]]:
-    """The end of the figure: 400000 steps, every iterate charged and the last one only."""
-    run = cyclic_run(0.004, EPOCHS)
-    certificate = wane.certify(run)
-    every = wane.certify(replace(run, release=wane.EveryIterate()))
-    yield row(f"figure, {run.steps} steps: every iterate", [every.epsilon(1e-5)])
-    yield row(f"figure, {run.steps} steps: last iterate", [certificate.epsilon(1e-5)])
 
 
 def demo() -> list[dict[str, float]]:
@@ -80,8 +66,8 @@ def digits(repeats: int) -> tuple[Cell, ...]:
 
 
 WORDS = """
-The figures that the README quotes and no other page measures: the end of its first plot, what
-`wane demo` prints, and the score of its Python example. Private fits are random; they are repeated,
+The figures that the README quotes and no other page measures: what `wane demo` prints,
+and the score of its Python example. Private fits are random; they are repeated,
 and the median, the least and the largest are given.
 """
 
@@ -89,6 +75,6 @@ and the median, the least and the largest are given.
 def page(quick: bool) -> Page:
     """Measure every quoted figure; the quick mode leaves the demonstration out."""
     shown = () if quick else demonstration(3)
-    rows = [*long_run(), *shown, digits(1 if quick else 5)]
+    rows = [*shown, digits(1 if quick else 5)]
     table = Table("quoted", "Every figure", COLUMNS, rows)
     return Page("quoted", "Figures that the README quotes", WORDS, (table,))
