@@ -1,7 +1,7 @@
 """Draws the picture of the front page and writes its numbers: `python docs/figures.py`.
 
-`figures/gains.csv` holds what the README and the page "Does wane apply to me?" say: the same run and
-the same noise, charged for every step and for the last model only.
+`figures/gains.csv` holds what the README says: the same run and the same noise, charged for every
+step and for the last model only.
 """
 
 import csv

@@ -1,5 +1,6 @@
 """What the documents show really runs, and its numbers are today's."""
 
+import csv
 import doctest
 import importlib
 import importlib.util
@@ -71,6 +72,52 @@ def test_links_resolve(page):
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
         if not target.startswith(("http", "mailto:")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def _figures():
+    spec = importlib.util.spec_from_file_location("figures", ROOT / "docs" / "figures.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _gains() -> dict[str, list[float]]:
+    with (ROOT / "docs" / "figures" / "gains.csv").open(encoding="utf-8") as file:
+        _, *rows = csv.reader(file)
+    return {name: [float(cell) for cell in cells] for name, *cells in rows}
+
+
+@pytest.mark.slow
+def test_the_gains_are_current():
+    now = {name: [float(cell) for cell in cells] for name, *cells in
+           list(csv.reader(_figures().gains().splitlines()))[1:]}  # fmt: skip
+    assert now.keys() == _gains().keys()
+    for name, numbers in _gains().items():
+        assert numbers == pytest.approx(now[name], rel=1e-4), name
+
+
+def test_the_readme_tells_the_gains_as_they_are_and_rounds_no_epsilon_down():
+    known = _gains()
+    told = re.findall(r"^\| (.*?) \| ([\d.]+) \| ([\d.]+) \|$", README, re.M)
+    short = {re.sub(r"^\*\*\w+:\*\* ", "", name): pair for name, *pair in told}
+    short["Poisson batches with a ridge, 1,000 steps"] = short.pop("the same, 1,000 steps")
+    names = {"fixed order, 50 passes, no ridge": "fixed order, 50 passes",
+             "all records without a ridge or a bounded set, 1,000 steps":
+             "all records without a ridge, 1,000 steps"}  # fmt: skip
+    assert {names.get(name, name) for name in short} == set(known)
+    for name, pair in short.items():
+        for text, exact in zip(pair, known[names.get(name, name)], strict=False):
+            digits = 10.0 ** -len(text.partition(".")[2])
+            assert 0.0 <= float(text) - exact < digits, (name, text, exact)
+
+
+def test_what_an_attacker_can_do_is_told_as_it_is():
+    _, _, guesses, found = _gains()["fixed order, 50 passes"]
+    for page in (README, (ROOT / "docs" / "approve.md").read_text()):
+        (share,) = set(re.findall(r"([\d.]+) of 100\b", page)) - {"50"}
+        assert 0.0 <= float(share) - 100 * guesses < 0.1
+    (rate,) = set(re.findall(r"([\d.]+) of 1,000\b", page)) - {"1"}
+    assert 0.0 <= float(rate) - 1000 * found < 0.1
 
 
 def test_the_conda_recipe_is_of_this_version_and_asks_for_the_same():

@@ -1,6 +1,6 @@
 """Three newcomers follow one page each, and nothing but what it says, in its order.
 
-Blocks of `sh` are run line by line and blocks of `python` share their names, all in one empty folder.
+Blocks of `sh` are run line by line and blocks of `python` share their names, in one empty folder.
 """
 
 import json

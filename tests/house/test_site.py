@@ -66,3 +66,24 @@ def test_every_page_stands_in_the_menu_once():
     assert len(listed) == len(set(listed))
     assert set(listed) == there
     assert listed[:2] == ["README.md", "start.md"]
+
+
+def test_every_command_has_a_page_with_its_options_and_an_example():
+    made = _script("command_pages")
+    index = made.index()
+    for name, parser in made.parsers().items():
+        page = made.page(name)
+        assert f"(commands/{name}.md)" in index
+        assert made.examples(name), f"README has no line for wane {name}"
+        for action in parser._actions:
+            if not isinstance(action, made.HIDDEN):
+                assert action.help, f"wane {name} {action.dest} has no word of help"
+                assert all(f"{option}" in page for option in action.option_strings)
+
+
+def test_the_pages_of_commands_are_put_into_menu_and_site():
+    hooks = _script("hooks")
+    config = hooks.on_config({"nav": [{"Home": "README.md"}, {"How to": ["a.md", "commands.md"]}]})
+    pages = config["nav"][1]["How to"][2]["Each command"]
+    assert {"wane fit": "commands/fit.md"} in pages and {"wane score": "commands/score.md"} in pages
+    assert config["nav"][0] == {"Home": "README.md"}

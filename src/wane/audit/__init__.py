@@ -1,6 +1,6 @@
 """Exact oracles: what is true of a small instance, computed without any theorem.
 
-No certificate may fall below what an oracle of this room finds.  The room sees no theorem, so
+No certificate may fall below what an oracle of this package finds.  It sees no theorem, so
 that an error there cannot hide an error here.
 """
 

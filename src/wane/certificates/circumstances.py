@@ -58,7 +58,7 @@ class Circumstances:
 
     Attributes:
         noise: where the noise came from.
-        released: what leaves the room, in the words of whoever released it; beside it the
+        released: what is released, in the words of whoever released it; beside it the
             document says the same of the iterates.
         origin: where the constants of the losses come from.
         declared: who vouches for what the description declares.

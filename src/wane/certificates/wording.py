@@ -220,7 +220,7 @@ def adjacency_words(run: NoisyDescent | Description) -> str:
 
 
 def released_words(run: NoisyDescent | Description) -> str:
-    """Return what leaves the room, in a sentence."""
+    """Return what is released, in a sentence."""
     if isinstance(run, Description):
         return run.released_words()
     release = run.release
@@ -232,7 +232,7 @@ def released_words(run: NoisyDescent | Description) -> str:
 
 
 def secrets_of(run: NoisyDescent | Description) -> list[str]:
-    """Return what must never leave the room, or the guarantee is void."""
+    """Return what must stay secret for ever, or the guarantee is void."""
     if isinstance(run, Description):
         return run.secrets()
     made = ["The records, and every number computed from them but the release."]

@@ -127,7 +127,7 @@ def _text(first: Any, lines: list[dict[str, Any]], options: Namespace) -> str:
     made = [
         f"Logistic regression on breast cancer, {run.records} records, adjacency "
         f"{run.adjacency.value}, delta = {report.shown(options.delta)}.",
-        "Only the last model leaves the room.  What it costs, by accountant:",
+        "Only the last model is released.  What it costs, by accountant:",
         "",
         f"{'steps':>10}  {'composition':>12}  {'wane':>10}  {'test accuracy':>13}",
     ]

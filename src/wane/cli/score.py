@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from wane.arrays import Array
 from wane.cli.fit import loaded_release
 from wane.cli.options import Result, Verb
 from wane.tables import ClassTarget, as_file, read_blocks
@@ -64,7 +63,7 @@ class _Classes:
     loss: float | None = 0.0
     held: dict[int, int] = field(default_factory=dict)
 
-    def add(self, model: Any, features: Array, targets: Any) -> None:
+    def add(self, model: Any, features: Any, targets: Any) -> None:
         self.rows += len(targets)
         self.right += int(np.count_nonzero(model.predict(features) == targets))
         for place, count in zip(*np.unique(targets, return_counts=True), strict=True):
@@ -98,7 +97,7 @@ class _Numbers:
     total: float = 0.0
     spread: float = 0.0
 
-    def add(self, model: Any, features: Array, targets: Any) -> None:
+    def add(self, model: Any, features: Any, targets: Any) -> None:
         apart = model.predict(features) - targets
         self.absolute += float(np.abs(apart).sum())
         self.squared += float(np.square(apart).sum())

@@ -36,22 +36,25 @@ def serve(options: Namespace) -> Result:
     return {"served": True}, "stopped"
 
 
+FORWARDED = ("ledger", "dataset", "organisation", "responsible")
+"""Options of `wane fit` that the page hands on."""
+
+
 def _table(options: Namespace) -> Any:
     """The table that --table names, or None."""
     if options.table is None:
-        for name in ("schema", "out", "ledger", "dataset"):
+        for name in ("schema", "out", *FORWARDED):
             if getattr(options, name) is not None:
                 raise InvalidDescription(f"--{name} belongs to --table; give both or none.")
         return None
     if options.out is None:
         raise InvalidDescription("--out must name a new folder for the release, got none.")
-    if (options.ledger is None) != (options.dataset is None):
-        raise InvalidDescription("--ledger and --dataset belong together; give both or none.")
+    if options.ledger is not None and options.dataset is None:
+        raise InvalidDescription("--ledger needs --dataset, the name whose budget it keeps.")
     from wane.web import LocalTable
 
-    account: tuple[str, ...] = ()
-    if options.ledger is not None:
-        account = (f"--ledger={options.ledger}", f"--dataset={options.dataset}")
-        account += ("--new",) if options.new else ()
+    said = [(name, getattr(options, name)) for name in FORWARDED]
+    handed = [f"--{name}={value}" for name, value in said if value is not None]
+    handed += ["--new"] if options.new else []
     schema = None if options.schema is None else Path(options.schema)
-    return LocalTable(Path(options.table), Path(options.out), schema, account)
+    return LocalTable(Path(options.table), Path(options.out), schema, tuple(handed))

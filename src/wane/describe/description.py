@@ -48,11 +48,11 @@ class Description(ABC):
 
     @abstractmethod
     def released_words(self) -> str:
-        """Return what leaves the room, in a sentence."""
+        """Return what is released, in a sentence."""
 
     @abstractmethod
     def secrets(self) -> list[str]:
-        """Return what must never leave the room, or the guarantee is void."""
+        """Return what must stay secret for ever, or the guarantee is void."""
 
     @abstractmethod
     def symbols(self) -> list[Row]:

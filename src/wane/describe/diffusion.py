@@ -240,11 +240,11 @@ class GaussianDiffusion(Description):
         )
 
     def released_words(self) -> str:
-        """Return what leaves the room."""
+        """Return what is released, in words."""
         return f"The position of the diffusion at time {self.time:.6g}, and nothing before it."
 
     def secrets(self) -> list[str]:
-        """Return what must stay in the room."""
+        """Return what must stay secret."""
         return [SECRET_STATISTIC, "The position at every earlier time.", SECRET_NOISE]
 
     def symbols(self) -> list[Row]:

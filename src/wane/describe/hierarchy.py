@@ -61,7 +61,7 @@ class Hierarchy(Description):
         return {"kind": self.mechanism.kind, **self.mechanism.parameters()}
 
     def secrets(self) -> list[str]:
-        """Return what must stay in the room."""
+        """Return what must stay secret."""
         return [
             SECRET_STATISTIC,
             "Positions of the path that are not listed, and the bits that a shown one lacks.",
@@ -138,7 +138,7 @@ class NestedRelease(Hierarchy):
         return f"levels {', '.join(self.levels)} along one path: {self.mechanism.summary()}"
 
     def released_words(self) -> str:
-        """Return what leaves the room."""
+        """Return what is released, in words."""
         listed = ", ".join(f"{name} at time {time:.6g}" for name, time in self.levels.items())
         return f"Positions of one path of the diffusion: {listed}."
 
@@ -265,7 +265,7 @@ class BranchedRelease(Hierarchy):
         )
 
     def released_words(self) -> str:
-        """Return what leaves the room."""
+        """Return what is released, in words."""
         seen = ", ".join(f"{name} at time {self.times[name]:.6g}" for name in self.seen_names)
         return f"Positions on a tree of paths of the diffusion: {seen}."
 

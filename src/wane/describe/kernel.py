@@ -109,11 +109,11 @@ class KernelRelease(Description):
         )
 
     def released_words(self) -> str:
-        """Return what leaves the room."""
+        """Return what is released, in words."""
         return f"The output of a Markov kernel, applied {self.power} times, and nothing else."
 
     def secrets(self) -> list[str]:
-        """Return what must stay in the room."""
+        """Return what must stay secret."""
         return [
             SECRET_STATISTIC,
             "What the kernel is applied to, and its states on the way.",

@@ -1,4 +1,4 @@
-"""The threat model: which data sets are neighbours, and what leaves the room."""
+"""The threat model: which data sets are neighbours, and what is released."""
 
 from __future__ import annotations
 

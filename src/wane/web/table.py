@@ -38,13 +38,13 @@ class LocalTable:
         data: the table, a CSV or Parquet file.
         out: the folder for the release, which must not exist yet.
         schema: a schema to start from; None starts with the names of the columns.
-        account: options of `wane fit` that name a ledger.
+        handed_on: further options of `wane fit`, such as a ledger and whose records these are.
     """
 
     data: Path
     out: Path
     schema: Path | None = None
-    account: tuple[str, ...] = ()
+    handed_on: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.data.is_file():
@@ -117,7 +117,7 @@ class Desk:
                     f"--schema={schema}",
                     f"--out={self.table.out}",
                     *wanted,
-                    *self.table.account,
+                    *self.table.handed_on,
                 )
         finally:
             self._busy.release()
