@@ -21,6 +21,7 @@ from wane.learn import PrivateLogisticRegression
 
 COLUMNS = ("figure", "value", "least", "most", "repeats")
 
+
 def row(figure: str, values: list[float]) -> tuple[Cell, ...]:
     return figure, statistics.median(values), min(values), max(values), len(values)
 

@@ -380,7 +380,9 @@ def plant(mutant: Mutant) -> None:
 def _inherits(value: object, parent: object) -> bool:
     if not (isinstance(value, type) and isinstance(parent, type)):
         return False
-    return value is not parent and issubclass(value, parent) and value.__module__ == parent.__module__
+    return (
+        value is not parent and issubclass(value, parent) and value.__module__ == parent.__module__
+    )
 
 
 def _plant_values(module: types.ModuleType, fresh: types.ModuleType) -> None:

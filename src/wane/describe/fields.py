@@ -119,7 +119,7 @@ def _objective(value: Any) -> Objective:
 
 
 def _public(value: Any) -> PublicRecords:
-    table = _table("public", value)
+    table = table_of("public", value)
     refuse_unknown("public", table, {f.name: f for f in fields(PublicRecords)})
     if "records" not in table:
         raise InvalidDescription("public.records must be given, got nothing.")
