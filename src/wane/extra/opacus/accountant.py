@@ -302,7 +302,7 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
         ours, sampling = watch.before_step(optimizer), watch.sampling
         if not ours or sampling.skips_empty or sampling.fills_empty:
             self._charges.add_whole(noise, watch.passes * (2.0 if sampling.fills_empty else 1.0))
-        elif sampling.poisson:
+        elif sampling.order is Order.POISSON:
             self._charges.add_sampled(noise, sampling.rate)
         else:
             self._charges.add_in_epoch(noise, watch.handed.epochs, sampling.uses)

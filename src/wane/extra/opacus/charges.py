@@ -26,7 +26,8 @@ class Charges:
 
     def add_sampled(self, noise_multiplier: float, rate: float, steps: int = 1) -> None:
         """Charge steps in which each record took part with this probability."""
-        self.sampled[noise_multiplier, min(rate, 1.0)] += steps
+        key = noise_multiplier, rate if rate < 1.0 else 1.0
+        self.sampled[key] += steps
 
     def add_in_epoch(self, noise_multiplier: float, epoch: int, uses: int) -> None:
         """Charge one step of an epoch; a record is used in one of them, at worst the quietest."""

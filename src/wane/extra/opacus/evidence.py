@@ -22,10 +22,14 @@ CLOSE = 4e-6
 """How far sums in single precision may be from one another, relative to what was added."""
 RELATIVE = 1e-5
 """How far derivatives by the outputs may be from one another, relative to themselves."""
-MOST_STEPS, MOST_NUMBERS, MOST_WEIGHTS = 128, 4_000_000, 400_000
+MOST_STEPS, MOST_NUMBERS, MOST_WEIGHTS = 256, 2_000_000, 400_000
 """How much evidence is kept before it is examined."""
 MIXTURES = 3
-"""Into so many random mixtures of the outputs gradients are condensed before they are compared."""
+"""Into so many random mixtures gradients are condensed before they are compared."""
+WIDE = 128
+"""More features than these are not kept where there are many outputs; see `Lens`."""
+FEW = 4096
+"""Passes of so few numbers are copied into one tensor, and examined as one."""
 UNKNOWN = (
     "the gradients are not those of a loss that wane knows on the loader's labels: "
     "BCEWithLogitsLoss, MSELoss, HuberLoss of width 1 or CrossEntropyLoss, unscaled, called once, "
@@ -38,8 +42,20 @@ EDITED = "the weights were changed between steps"
 NOT_PLAIN = "the weights after a step are not those of plain SGD"
 
 
+class Glance(NamedTuple):
+    """What is kept of features: norms, mixtures, a random number for each record, sums by those."""
+
+    norms: Any
+    mixed: Any
+    coins: Any
+    total: Any
+
+
 class Rows(NamedTuple):
-    """One pass of the layer: features, outputs, and what was sent back to them, if it was kept."""
+    """One pass of the layer: features, outputs, and what was sent back to them, if it was kept.
+
+    The features are a `Glance`, if that is what was taken of them.
+    """
 
     features: Any
     outputs: Any
@@ -103,6 +119,8 @@ class Witness:
     def __init__(self, layer: Layer, averaged: bool) -> None:
         self._layer, self._outputs, self._averaged = layer, layer.outputs, averaged
         self._share = 1.0 / layer.outputs if averaged else 1.0
+        self._is_wide = layer.outputs > MIXTURES and layer.features > WIDE
+        self._kept = layer.outputs + MIXTURES if self._is_wide else layer.features
         self._readings: list[Reading] | None = None
         self._weight_is_open = True
         self.place: int | None = None
@@ -111,6 +129,7 @@ class Witness:
         self._limits: Limits | None = None
         self._numbers = 0
         self._coins = torch.Generator().manual_seed(int.from_bytes(os.urandom(7), "big"))
+        self._lens: Lens | None = None
 
     @property
     def loss(self) -> Loss | None:
@@ -122,6 +141,14 @@ class Witness:
         """What the constants of the loss depend on."""
         return Kind(norm, self._outputs, self._share, clip)
 
+    def look(self, features: Any) -> Any:
+        """What must be kept of a pass: where there are many outputs, less than the features."""
+        if self.place is None or not self._is_wide:
+            return features
+        if self._lens is None:
+            self._lens = Lens(features, self._coins)
+        return self._lens.look(features)
+
     def see(self, step: Evidence, limits: Limits) -> str | None:
         """Take up a step; return what is wrong, if that is known already."""
         if not step.rows:
@@ -130,9 +157,11 @@ class Witness:
             return self._narrow(step, limits)
         self._pending.append(step)
         self._limits = limits
-        self._numbers += step.rows * self._layer.features
-        full = len(self._pending) >= MOST_STEPS or self._numbers > MOST_NUMBERS
-        return self.settle() if full else None
+        self._numbers += step.rows * self._kept + 3 * step.weight_sum.numel()
+        if len(self._pending) < MOST_STEPS and self._numbers <= MOST_NUMBERS:
+            return None
+        wrong, self._lens = self.settle(), None  # no pass waits for its step now
+        return wrong
 
     def settle(self) -> str | None:
         """Examine what is pending; return what is wrong."""
@@ -141,11 +170,11 @@ class Witness:
             return None
         limits = self._limits
         assert self._readings is not None and limits is not None
-        loss, block = self._readings[0].loss, Block(pending, limits.clip, self._coins)
+        loss, block = self._readings[0].loss, Block(pending, limits.clip, self._coins, self._lens)
         residual = block.residual(self._readings[0], self._share)
-        if residual is None or not block.sums_agree(residual, _slack(loss)):
-            return f"the gradients are no longer those of {loss!r} on the labels"
-        return block.misfit(self._layer, limits.norm)
+        agree = residual is not None and block.sums_agree(residual, _slack(loss))
+        other = None if agree else f"the gradients are no longer those of {loss!r} on the labels"
+        return other if residual is None else block.misfit(self._layer, limits.norm) or other
 
     def clips(self, step: Evidence, clip: float) -> bool:
         """Whether the sum is that of the gradients sent back, each of them clipped."""
@@ -202,6 +231,38 @@ def _has_positive(step: Evidence, place: int) -> bool:
     return any(bool((labels[place] > 0).any()) for labels in step.labels)
 
 
+class Lens:
+    """How features are looked at: a random number for each record, random mixtures of features.
+
+    Looking at once, while they are in the processor's cache, costs half as much as keeping them.
+    The last coefficient of a mixture is that of a constant feature, the bias.  Mixtures of the
+    features tell as much as mixtures of the outputs do, which `_mixture` makes of few features.
+    """
+
+    def __init__(self, features: Any, generator: Any) -> None:
+        self._generator = generator
+        self._coins = self._draw(features)
+        mixtures = torch.randn(MIXTURES, features.shape[1] + 1, generator=generator)
+        mixtures *= (features.shape[1] + 1) ** 0.5 / torch.linalg.vector_norm(
+            mixtures, dim=1, keepdim=True
+        )
+        self.bias = mixtures[:, -1:].to(features)
+        self.features = mixtures[:, :-1].contiguous().to(features)
+
+    def look(self, features: Any) -> Glance:
+        """Take what is kept of one pass."""
+        count = features.shape[0]
+        while len(self._coins) < count:
+            self._coins = torch.cat([self._coins, self._draw(features)])
+        coins = self._coins[:count]
+        norms = torch.linalg.vector_norm(features, dim=1)
+        return Glance(norms, self.features @ features.T, coins, coins @ features)
+
+    def _draw(self, features: Any) -> Any:
+        count = max(2 * features.shape[0], 1)
+        return torch.rand(count, generator=self._generator).sub_(0.5).to(features)
+
+
 class Block:
     """Steps that are examined together, each for itself; records are columns in what is added up.
 
@@ -209,13 +270,19 @@ class Block:
     sum u z = W sum u a + b sum u.  Outputs that differ in any record differ in such a sum.
     """
 
-    def __init__(self, steps: list[Evidence], clip: float, coins: Any) -> None:
-        self._steps, self._clip = steps, clip
+    def __init__(
+        self, steps: list[Evidence], clip: float, coins: Any, lens: Lens | None = None
+    ) -> None:
+        self._steps, self._clip, self._lens = steps, clip, lens
         self._passes = [one for step in steps for one in step.passes]
-        self._counts = [len(one.outputs) for one in self._passes]
+        self._counts = [one.outputs.shape[0] for one in self._passes]
         self._rows = torch.tensor([step.rows for step in steps])
         self.outputs = torch.cat([one.outputs for one in self._passes])
-        self._u = torch.rand(1, len(self.outputs), generator=coins).sub_(0.5).to(self.outputs)
+        if lens is None:
+            u = torch.rand(len(self.outputs), generator=coins).sub_(0.5).to(self.outputs)
+        else:
+            u = torch.cat([one.features.coins for one in self._passes])
+        self._u = u[None]
         self._mix = _mixture(self.outputs, coins)
         self._features: Any = None
 
@@ -252,18 +319,38 @@ class Block:
         norms = torch.hypot(self._norms, torch.ones_like(self._norms)) if bias else self._norms
         lengths = norms * residual.T.square().sum(0).sqrt_()  # vector_norm is slow across rows
         factors = (self._clip / (lengths + SOFTENING)).clamp_(max=1.0)
-        scaled = self._mix(residual.T * factors)
-        products = self._products(torch.cat([scaled, self._u]))
-        self._features = products[:, -1:]
-        gaps = self._mix(torch.stack([step.weight_sum for step in self._steps])) - products[:, :-1]
-        gaps = torch.linalg.vector_norm(gaps.flatten(1), dim=1)
         room = (lengths * factors).mul_(CLOSE if slack == 0.0 else CLOSE + RELATIVE)
-        room = (room + slack * norms)[None]
-        added = self._added(torch.cat([room, scaled]) if bias else room)
-        if bias:
-            theirs = self._mix(torch.stack([step.bias_sum for step in self._steps]).T).T
-            gaps = gaps + torch.linalg.vector_norm(theirs - added[1:].T, dim=1)
-        return bool((gaps <= added[0] + CLOSE * self._clip).all())
+        room = self._added((room + slack * norms)[None])[0]
+        gaps = self._gaps(residual.T * factors, bias)
+        return bool((gaps <= room + CLOSE * self._clip).all())
+
+    def _gaps(self, scaled: Any, bias: bool) -> Any:
+        """How far each step's sum is from that of these gradients."""
+        sums = torch.stack([step.weight_sum for step in self._steps])
+        offsets = torch.stack([step.bias_sum for step in self._steps]) if bias else None
+        if self._lens is not None:
+            return self._mixed_gaps(scaled, sums, offsets, self._lens)
+        scaled = self._mix(scaled)
+        ours = self._products(torch.cat([scaled, self._u]))
+        self._features = ours[:, -1:]
+        gaps = torch.linalg.vector_norm((self._mix(sums) - ours[:, :-1]).flatten(1), dim=1)
+        if offsets is None:
+            return gaps
+        theirs = self._mix(offsets.T) - self._added(scaled)
+        return gaps + torch.linalg.vector_norm(theirs, dim=0)
+
+    def _mixed_gaps(self, scaled: Any, sums: Any, offsets: Any, lens: Lens) -> Any:
+        """The same where mixtures of the features were kept; a bias belongs to the feature 1."""
+        glances = [one.features for one in self._passes]
+        self._features = self._of_steps([one.total for one in glances])[:, None]
+        mixed = torch.cat([one.mixed for one in glances], dim=1)
+        sums = sums @ lens.features.T
+        if offsets is not None:
+            mixed += lens.bias
+            sums += offsets[:, :, None] * lens.bias[:, 0]
+        pairs = zip(*(rows.split(self._counts, dim=1) for rows in (scaled, mixed)), strict=True)
+        ours = self._of_steps([left @ right.T for left, right in pairs])
+        return torch.linalg.vector_norm((sums - ours).flatten(1), dim=1)
 
     def misfit(self, layer: Layer, norm: float) -> str | None:
         """Say what is wrong if features are too long, or outputs not those of the layer.
@@ -287,14 +374,32 @@ class Block:
     @cached_property
     def _norms(self) -> Any:
         """How long the features of each record are."""
-        return torch.cat([torch.linalg.vector_norm(one.features, dim=1) for one in self._passes])
+        found = [one.features for one in self._passes]
+        if self._lens is not None:
+            return torch.cat([one.norms for one in found])
+        if self._joined is not None:
+            return torch.linalg.vector_norm(self._joined, dim=1)
+        return torch.cat([torch.linalg.vector_norm(one, dim=1) for one in found])
+
+    @cached_property
+    def _joined(self) -> Any:
+        """The features of all records, if a pass has few numbers."""
+        few = self._passes[0].features.numel() <= FEW
+        return torch.cat([one.features for one in self._passes]) if few else None
 
     def _products(self, rows: Any) -> Any:
         """For each step, the sum over its records of a column here times the record's features."""
-        parts = [
-            part @ one.features
-            for one, part in zip(self._passes, rows.split(self._counts, dim=1), strict=True)
-        ]
+        if self._joined is None:
+            pairs = zip(rows.split(self._counts, dim=1), self._passes, strict=True)
+            return self._of_steps([part @ one.features for part, one in pairs])
+        features = self._joined.double()
+        step = torch.repeat_interleave(self._rows).to(features.device)
+        empty = features.new_zeros(len(self._steps), features.shape[1])
+        parts = [empty.index_add(0, step, features * row[:, None]) for row in rows]
+        return torch.stack(parts, dim=1).to(rows)
+
+    def _of_steps(self, parts: list[Any]) -> Any:
+        """The sums over the passes of each step."""
         if len(parts) > len(self._steps):
             bounds = [0, *accumulate(len(step.passes) for step in self._steps)]
             parts = [sum(parts[start:end]) for start, end in pairwise(bounds)]
@@ -355,15 +460,15 @@ class Path:
         ends = torch.stack(self._ends)
         weights, gradients = torch.stack(self._starts).split(ends.shape[1], dim=1)
         rates = torch.tensor(self._rates, dtype=ends.dtype).to(ends.device)
-        before = ends[:-1] if self._origin is None else torch.cat([self._origin[None], ends[:-1]])
-        still = torch.equal(weights[len(weights) - len(before) :], before)
+        still = self._origin is None or torch.equal(weights[0], self._origin)
+        if not still or not torch.equal(weights[1:], ends[:-1]):
+            self.restart(self._ends[-1])
+            return EDITED
         self.restart(self._ends[-1])
         rate, decay = rates[:, :1], rates[:, 1:]
-        expected = weights * (1.0 - rate * decay) - gradients * rate
-        gap = (ends - expected).abs().amax(dim=1)
+        expected = torch.addcmul(weights * (1.0 - rate * decay), gradients, rate, value=-1.0)
         room = 1e-5 * (expected.abs().amax(dim=1) + 1e-6)
-        if not still:
-            return EDITED
+        gap = expected.sub_(ends).abs_().amax(dim=1)
         return None if bool((gap <= room).all()) else NOT_PLAIN
 
     def restart(self, weights: Any) -> None:

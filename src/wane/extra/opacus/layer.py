@@ -62,42 +62,41 @@ def head_of(module: nn.Module, trained: set[int]) -> Head | None:
 class Pass(NamedTuple):
     """One pass of the layer that is not yet part of a step.
 
-    `sent` collects what single backward passes send back, where there must be two of them, as in
-    ghost clipping, whose second one is scaled.  Elsewhere the output itself keeps it, if `keeps`.
+    `kept` is what is examined of the features.  `sent` collects what single backward passes send
+    back, where there must be two of them, as in ghost clipping, whose second one is scaled.
+    Elsewhere the output itself keeps it, if `keeps`.
     """
 
     features: Any
     output: Any
     versions: tuple[int, int]
+    kept: Any
     keeps: bool
     sent: list[Any] | None = None
 
     @classmethod
-    def of(cls, features: Any, output: Any, keeps: bool, twice: bool) -> Pass:
-        """Note a pass before its backward pass."""
-        versions = features._version, output._version
-        if not twice:
-            if keeps:
-                output.retain_grad()
-            return cls(features, output, versions, keeps)
+    def twice(cls, features: Any, output: Any) -> Pass:
+        """Note a pass before its two backward passes."""
         sent: list[Any] = []
         output.register_hook(lambda gradient: sent.append(gradient.detach().clone()))
-        return cls(features, output, versions, keeps, sent)
+        versions = features._version, output._version
+        return cls(features, output, versions, features.detach(), False, sent)
 
     def seen(self) -> Rows | str:
         """Return what it has shown, of two backward passes the first, or say what is wrong."""
-        if self.versions != (self.features._version, self.output._version):
+        features, output, versions, kept, keeps, sent = self
+        if versions != (features._version, output._version):
             return "features or outputs were changed in place"
         gradient = None
-        if self.sent is not None:
-            if len(self.sent) != 2:
+        if sent is not None:
+            if len(sent) != 2:
                 return ONE_BACKWARD
-            gradient = self.sent[0]
-        elif self.keeps:
-            gradient = self.output.grad
+            gradient = sent[0]
+        elif keeps:
+            gradient = output.grad
             if gradient is None:
                 return ONE_BACKWARD
-        return Rows(self.features.detach(), self.output.detach(), gradient)
+        return Rows(kept, output.detach(), gradient)
 
 
 class Numbers:
@@ -114,7 +113,7 @@ class Numbers:
 
     def with_gradient(self) -> Any:
         """Return a copy of them, followed by their gradient."""
-        return torch.cat([*self._seen(), *[p.grad.reshape(-1) for p in self._parameters]])
+        return torch.cat([*self._seen(), *[p.grad.flatten() for p in self._parameters]])
 
     def _seen(self) -> list[Any]:
         """Views of the memory in which they lie; a parameter may be given another one."""

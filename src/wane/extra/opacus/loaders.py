@@ -217,7 +217,7 @@ class Handed:
 
     def hand(self, batch: Any) -> None:
         """Keep the tensors of a batch, with the number of changes each has seen."""
-        flat = isinstance(batch, list | tuple) and all(map(torch.is_tensor, batch))
+        flat = type(batch) is list and {torch.Tensor}.issuperset(map(type, batch))
         found = batch if flat else leaves(batch)
         self.batches.append([(leaf, leaf._version) for leaf in found])
 

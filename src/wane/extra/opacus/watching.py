@@ -9,7 +9,7 @@ Whatever differs becomes an obstacle: one line that says what.
 from __future__ import annotations
 
 import hashlib
-from operator import is_
+from operator import attrgetter, is_, itemgetter
 from typing import Any, NamedTuple
 
 import torch
@@ -25,6 +25,10 @@ from wane.extra.opacus.loaders import Handed, Order, Sampling
 
 PLAIN = ("momentum", "dampening", "nesterov", "maximize")
 """Settings of SGD that must be off."""
+SETTINGS_OF_GROUP = itemgetter("lr", "weight_decay", *PLAIN)
+SETTINGS = attrgetter("max_grad_norm", "noise_multiplier", "expected_batch_size", "loss_reduction")
+READ = 2 + len(PLAIN) + 4
+"""So many settings these two read."""
 NUMBERS = frozenset({float, int, bool, str, type(None)})
 """Kinds of settings that cannot be changed in place."""
 NOT_STILL = "a frozen parameter or a buffer changed during training"
@@ -57,6 +61,7 @@ class Watch:
         self._calls = self._rows = 0
         self._bounded: tuple[Any, int, float] | None = None
         self._drawn = 0
+        self._in_order = sampling.order is Order.FIXED
         self._path = Path()
         self._ghost = isinstance(optimizer, DPOptimizerFastGradientClipping)
         self._parameters = list(optimizer.params)
@@ -87,7 +92,8 @@ class Watch:
         """Look at everything before the weights move; True if the batch is the loader's own."""
         if self.released:
             self.note("a step was taken after the release")
-        if optimizer is not self.optimizer or list(map(id, optimizer.params)) != self._trained:
+        same = self._has_changed_nothing(optimizer)
+        if not same and not self._trains_the_same(optimizer):
             self.note("the trained parameters or the optimizer changed during training")
             return False
         if self._mixing and any(layer.training for layer in self._mixing):
@@ -95,7 +101,7 @@ class Watch:
             self.note("a BatchNorm layer in training mode mixes the records of a batch")
         self._check_taken()
         ours = self._check_batch()
-        settings = self._settings()
+        settings = self.steps[-1] if same else self._settings()
         if settings is not None:
             self._check_settings(settings)
             self.steps.append(settings)
@@ -183,8 +189,17 @@ class Watch:
         else:
             self.norm = known[2]
         if output.requires_grad and (self._ghost or not self.obstacles):
-            keeps = self.witness is not None and self.witness.place is None
-            self._passes.append(Pass.of(rows, output, keeps, self._ghost))
+            self._passes.append(self._pass_of(rows, output))
+
+    def _pass_of(self, rows: Any, output: Any) -> Pass:
+        if self._ghost:
+            return Pass.twice(rows, output)
+        assert self.witness is not None
+        keeps = self.witness.place is None
+        if keeps:
+            output.retain_grad()
+        versions = rows._version, output._version
+        return Pass(rows, output, versions, self.witness.look(rows), keeps)
 
     def _after_step(self, *ignored: Any) -> None:
         if self.obstacles:
@@ -238,25 +253,35 @@ class Watch:
         handed = self.handed
         fresh, self._drawn = handed.drawn == self._drawn + 1, handed.drawn
         sample = getattr(self._parameters[0], "grad_sample", None)
-        parts = sample if isinstance(sample, list) else [] if sample is None else [sample]
-        rows = max(self._rows, sum([part.shape[0] for part in parts]))
-        self.passes = max(self._calls, len(parts), 1)
+        rows, self.passes = self._rows, max(self._calls, 1)
+        if isinstance(sample, list):
+            rows = max(rows, sum([part.shape[0] for part in sample]))
+            self.passes = max(self.passes, len(sample))
+        elif sample is not None:
+            rows = max(rows, sample.shape[0])
         if not fresh or rows != handed.last_size:
             self.note(
                 "a step did not use the loader's batch, whole and once: another loader, a batch "
                 "used twice or left out, or accumulated gradients"
             )
             return False
-        fixed = self.sampling.order is Order.FIXED
-        if fixed and handed.last_place != len(self.steps) % self.sampling.per_epoch:
+        if self._in_order and handed.last_place != len(self.steps) % self.sampling.per_epoch:
             self.note("an epoch of the fixed order was broken off, and the next began anew")
         return True
 
+    def _has_changed_nothing(self, optimizer: Any) -> bool:
+        """Whether all that settings are read from is what it was at the last step."""
+        before = self._raw
+        if not before or optimizer is not self.optimizer:
+            return False
+        raw = _raw(optimizer)
+        return len(raw) == len(before) and all(map(is_, raw, before))
+
+    def _trains_the_same(self, optimizer: Any) -> bool:
+        return optimizer is self.optimizer and list(map(id, optimizer.params)) == self._trained
+
     def _settings(self) -> Settings | None:
         optimizer = self.optimizer
-        raw = _raw(optimizer)
-        if raw and len(raw) == len(self._raw) and all(map(is_, raw, self._raw)):
-            return self.steps[-1]
         if type(optimizer) not in (DPOptimizer, DPOptimizerFastGradientClipping):
             self.note(f"clipping and noise are those of {type(optimizer).__name__}")
             if isinstance(optimizer, AdaClipDPOptimizer):
@@ -282,7 +307,8 @@ class Watch:
         ((rate, decay),) = alike
         divisor = optimizer.expected_batch_size if optimizer.loss_reduction == "mean" else 1
         numbers = rate, decay, optimizer.max_grad_norm, optimizer.noise_multiplier, divisor
-        self._raw = raw if NUMBERS.issuperset(map(type, raw[2:])) else ()
+        raw = _raw(optimizer)
+        self._raw = raw if NUMBERS.issuperset(map(type, raw[:READ])) else ()
         return Settings(*(float(_plain(number)) for number in numbers))
 
     def _check_settings(self, now: Settings) -> None:
@@ -359,20 +385,14 @@ class Watch:
 
 
 def _raw(optimizer: Any) -> tuple[Any, ...]:
-    """All that a step's settings are read from, if there is one group; else nothing."""
+    """All that a step's settings are read from, if there is one group of SGD; else nothing."""
     inner = optimizer.original_optimizer
-    groups = inner.param_groups
-    if len(groups) != 1:
+    if type(inner) is not torch.optim.SGD or len(inner.param_groups) != 1:
         return ()
-    return (
-        type(optimizer),
-        type(inner),
-        *map(groups[0].get, ("lr", "weight_decay", *PLAIN)),
-        optimizer.max_grad_norm,
-        optimizer.noise_multiplier,
-        optimizer.expected_batch_size,
-        optimizer.loss_reduction,
-    )
+    (group,) = inner.param_groups
+    trained = group["params"]
+    flags = [p.requires_grad for p in trained]
+    return (*SETTINGS_OF_GROUP(group), *SETTINGS(optimizer), type(optimizer), *trained, *flags)
 
 
 def _plain(value: Any) -> Any:
