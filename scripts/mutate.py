@@ -42,6 +42,7 @@ FURTHER = (
     "mechanisms/*.py",
     "describe/diffusion.py",
     "run/diffusions.py",
+    "statistics/kinds.py",
     "sampling/*.py",
     "describe/chain.py",
     "describe/distance.py",
@@ -66,6 +67,7 @@ TESTS = (
             "mechanism*",
             "numerics*",
             "sampling*",
+            "statistics",
         )
     ),
 )

@@ -9,6 +9,7 @@ import pytest
 import wane
 from trust.documents import valid
 from wane.certificates import certificate_document, certificate_from_fields, certificate_to_fields
+from wane.cli import main
 from wane.describe.kinds import KINDS, class_of, description_from_fields, description_to_fields
 from wane.documents import check_document
 from wane.errors import InvalidDescription
@@ -183,3 +184,16 @@ def test_bad_descriptions_are_refused_by_name():
             name="x", source="y", adjacency=wane.Adjacency.ZERO_OUT, other='{"rho": 1.0}'
         )
         KernelRelease(other, MATRIX)
+
+
+def test_the_command_prints_a_description_that_certify_reads(tmp_path, capsys):
+    words = ["mechanism", "brownian", "--sensitivity", "0.5", "--mu", "0.3", "--json"]
+    assert main([*words, "--adjacency", "zero-out"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    place = tmp_path / "mechanism.json"
+    place.write_text(json.dumps(made["description"]))
+    assert main(["certify", str(place), "--delta", "1e-6", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["mu"] == made["mu"] <= 0.3 and found["adjacency"] == "zero-out"
+    assert main(words) == 0
+    assert "description" not in json.loads(capsys.readouterr().out)

@@ -168,6 +168,7 @@ def mechanism(options: Namespace) -> Result:
         dimension=options.dimension,
         time=options.time,
         target=target,
+        adjacency=options.adjacency,
     )
 
 

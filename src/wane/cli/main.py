@@ -35,6 +35,7 @@ from wane.cli import (
     verify,
 )
 from wane.cli.options import Command, Result, add_delta, add_particulars, number, whole
+from wane.describe import Adjacency
 from wane.errors import InvalidDescription, PrivacyWarning, UnscaledFeatures, WaneError
 
 
@@ -225,6 +226,8 @@ def _mechanism(parser: Any) -> None:
     parser.add_argument("--norm-bound", type=number, help="bound on the statistic's norm")
     parser.add_argument("--dimension", type=whole, help="entries of the statistic")
     parser.add_argument("--time", type=number, help="when ou is released (default 1)")
+    words = "which data sets the sensitivity compares; prints a description to certify"
+    parser.add_argument("--adjacency", choices=[a.value for a in Adjacency], help=words)
     for name, words in (
         ("epsilon", "target, with --delta"),
         ("delta", "of --epsilon"),

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from wane.describe import check
 from wane.describe.threat import Adjacency
 from wane.errors import InvalidDescription
 
@@ -104,10 +103,3 @@ class Description(ABC):
                 'say which data sets its sensitivity compares, such as adjacency="zero-out".'
             )
         return self.adjacency
-
-
-def adjacency_of(value: Any) -> Adjacency | None:
-    """Return an adjacency that was given as such, in a word, or not at all."""
-    if value is None or isinstance(value, Adjacency):
-        return value
-    return check.member("adjacency", value, Adjacency)

@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 from wane.arrays import Array
 from wane.describe import check
 from wane.describe.accuracy import Comparison, compared
-from wane.describe.description import Description, Row, adjacency_of
+from wane.describe.description import Description, Row
 from wane.describe.noise import FEWEST_ULPS
 from wane.describe.threat import Adjacency
+from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ class GaussianDiffusion(Description):
     adjacency: Adjacency | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "adjacency", adjacency_of(self.adjacency))
+        if self.adjacency is not None:
+            object.__setattr__(self, "adjacency", adjacency_of("adjacency", self.adjacency))
         for name in ("sensitivity", "time", "diffusion_scale"):
             self._keep(name, check.real(name, getattr(self, name), above=0.0))
         if self.norm_bound is not None:

@@ -13,6 +13,7 @@ from wane.describe.kinds import class_of
 from wane.describe.matrices import as_doubles, checked
 from wane.describe.stated import StatedRelease
 from wane.describe.threat import Adjacency
+from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 
 MOST_ENTRIES = 1 << 18
@@ -91,7 +92,7 @@ class KernelRelease(Description):
         before, adjacency = dict(table.pop("before")), table.pop("adjacency", None)
         kind = before.pop("kind", STATED)
         if kind == STATED:
-            known = check.member("adjacency", adjacency, Adjacency)
+            known = adjacency_of("adjacency", adjacency)
             if "epsilon" in before:
                 before = {"delta": 0.0} | before
             return cls(before=StatedRelease(**before, adjacency=known), **table)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from wane.describe import check
+from wane.describe import Adjacency, check
 from wane.describe.diffusion import (
     BrownianMechanism,
     GaussianDiffusion,
@@ -30,6 +31,7 @@ def ornstein_uhlenbeck_summary(
     dimension: int | None,
     time: float | None,
     target: PrivacyTarget,
+    adjacency: str | None = None,
 ) -> Summary:
     """The calibrated Ornstein-Uhlenbeck release and its errors."""
     if norm_bound is None or dimension is None:
@@ -43,7 +45,7 @@ def ornstein_uhlenbeck_summary(
         dimension=dimension,
         time=1.0 if time is None else time,
     )
-    return _release_summary("ou", made, target)
+    return _release_summary("ou", made, target, adjacency)
 
 
 def brownian_summary(
@@ -53,6 +55,7 @@ def brownian_summary(
     dimension: int | None,
     time: float | None,
     target: PrivacyTarget,
+    adjacency: str | None = None,
 ) -> Summary:
     """The calibrated Brownian release and its errors."""
     if time is not None:
@@ -60,11 +63,14 @@ def brownian_summary(
     made = calibrated_brownian(
         target, sensitivity=sensitivity, norm_bound=norm_bound, dimension=dimension
     )
-    return _release_summary("brownian", made, target)
+    return _release_summary("brownian", made, target, adjacency)
 
 
 def _release_summary(
-    kind: str, made: BrownianMechanism | OrnsteinUhlenbeckMechanism, target: PrivacyTarget
+    kind: str,
+    made: BrownianMechanism | OrnsteinUhlenbeckMechanism,
+    target: PrivacyTarget,
+    adjacency: str | None,
 ) -> Summary:
     fields: dict[str, Any] = {
         "mechanism": kind,
@@ -80,6 +86,9 @@ def _release_summary(
         **_privacy(made, target),
         **_errors(made),
     }
+    if adjacency is not None:
+        declared = replace(made, adjacency=Adjacency(adjacency))
+        fields["description"] = declared.to_fields()
     return fields, _release_text(fields)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Required, TypedDict, Unpack
 
 from wane.describe import Adjacency
+from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 from wane.statistics.kinds import (
     STATISTICS,
@@ -19,7 +20,7 @@ from wane.statistics.kinds import (
     Quantiles,
     Statistic,
 )
-from wane.statistics.publishing import Level, Published, adjacency_named, planned, publish
+from wane.statistics.publishing import Level, Published, planned, publish
 from wane.tables import Schema
 
 __all__ = [
@@ -104,7 +105,7 @@ def _published(
     names: Any = given.pop("columns", None)
     statistic = kind.of(
         schema,
-        adjacency=adjacency_named(given.pop("adjacency")),
+        adjacency=adjacency_of("adjacency", given.pop("adjacency")),
         columns=None if names is None else tuple(names),
         **own,
     )

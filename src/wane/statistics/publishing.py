@@ -11,7 +11,7 @@ import numpy as np
 
 from wane.arrays import Array
 from wane.certificates import Certificate, Released, certify, release
-from wane.describe import Adjacency, check
+from wane.describe import check
 from wane.describe.diffusion import BrownianMechanism
 from wane.describe.hierarchy import NestedRelease
 from wane.errors import InvalidDescription, Unreachable
@@ -223,8 +223,3 @@ def _largest(noise: Any) -> float:
     if isinstance(noise, Mapping):
         return max(_largest(one) for one in noise.values())
     return float(noise)
-
-
-def adjacency_named(value: Any) -> Adjacency:
-    """Return the adjacency that was given, as such or in a word."""
-    return value if isinstance(value, Adjacency) else check.member("adjacency", value, Adjacency)
