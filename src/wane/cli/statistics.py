@@ -45,9 +45,11 @@ def register(verb: Verb) -> None:
     made.add_argument("statistic", choices=KINDS, help="what to publish")
     made.add_argument("data", metavar="TABLE", help="table, a CSV or Parquet file")
     made.add_argument("--schema", required=True, metavar="FILE", help="its public schema")
-    made.add_argument("--epsilon", type=number, required=True)
-    made.add_argument("--delta", type=number, required=True)
-    made.add_argument("--adjacency", required=True, choices=[a.value for a in Adjacency])
+    made.add_argument("--epsilon", type=number, required=True, help="privacy loss, at most")
+    made.add_argument("--delta", type=number, required=True, help="probability of a larger loss")
+    words = "which data sets are compared: the certificate protects one such change"
+    adjacencies = [a.value for a in Adjacency]
+    made.add_argument("--adjacency", required=True, choices=adjacencies, help=words)
     made.add_argument("--columns", metavar="A,B", help="which columns (default: all that suit)")
     made.add_argument(
         "--levels",
