@@ -8,6 +8,7 @@ import pytest
 
 import wane
 from trust.documents import valid
+from wane.balls.arithmetic import PRECISION, ball, bits
 from wane.certificates import certificate_document, certificate_from_fields, certificate_to_fields
 from wane.cli import main
 from wane.describe.kinds import KINDS, class_of, description_from_fields, description_to_fields
@@ -19,10 +20,12 @@ from wane.mechanisms import (
     BranchedRelease,
     BrownianMechanism,
     KernelRelease,
+    MarkovKernel,
     NestedRelease,
     OrnsteinUhlenbeckMechanism,
 )
 from wane.report import html_page
+from wane.verify.registry import verifiers
 
 PROCESS = OrnsteinUhlenbeckMechanism(
     sensitivity=1.0,
@@ -165,6 +168,30 @@ def test_the_kernel_draws_its_own_law():
     exact = np.linalg.matrix_power(np.array([[0.9, 0.1], [0.4, 0.6]]), 2)[1, 1]
     drawn = [wane.release(release, 1, seed_voids_privacy=i).value for i in range(2000)]
     assert np.mean(drawn) == pytest.approx(exact, abs=0.05)
+
+
+def test_a_product_of_kernels_is_no_described_kernel():
+    kernel = MarkovKernel(MATRIX)
+    assert np.array_equal(KernelRelease(STATED, kernel).matrix, kernel.matrix)
+    with pytest.raises(InvalidDescription, match="product of kernels"):
+        KernelRelease(STATED, kernel.power(3))
+
+
+def test_large_kernels_are_verified_pair_by_pair():
+    """Pairs are preselected in doubles: the bound is that of all pairs, in balls."""
+    rng = np.random.default_rng(1)
+    rows = rng.dirichlet(np.full(12, 0.3), 12)
+    release = KernelRelease(STATED, rows)
+    bound = verifiers()["kernel_amplification"](release)
+    for epsilon in (0.0, 0.3, 0.9, 2.0, 20.0):
+        with bits(PRECISION):
+            before = 1e-3 + max(0.0, 0.999 * (math.e - math.exp(epsilon)) / (1 + math.e))
+            m = 1.0 + math.expm1(epsilon) / before
+            pairs = [
+                np.maximum(p / p.sum() - m * q / q.sum(), 0.0).sum() for p in rows for q in rows
+            ]
+            expected = before * max(pairs)
+            assert float(bound.delta(ball(epsilon))) == pytest.approx(expected, rel=1e-9, abs=1e-14)
 
 
 def test_bad_descriptions_are_refused_by_name():

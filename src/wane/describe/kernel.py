@@ -49,8 +49,7 @@ class KernelRelease(Description):
                 f"{self.before.cost!r:.80}; state one of them."
             )
         check.whole("power", self.power, least=1, most=MOST_POWER)
-        rows = getattr(self.matrix, "matrix", self.matrix)  # a MarkovKernel has its own
-        rows = as_doubles(rows)
+        rows = as_doubles(self._given())
         if rows.ndim == 2 and rows.shape[0] * rows.shape[1] > MOST_ENTRIES:
             raise InvalidDescription(
                 f"matrix must have at most {MOST_ENTRIES} entries to be described, got "
@@ -63,6 +62,18 @@ class KernelRelease(Description):
             )
         dense = rows if not hasattr(rows, "toarray") else rows.toarray()
         object.__setattr__(self, "matrix", read_only(dense))
+
+    def _given(self) -> Any:
+        """The matrix; that of a `MarkovKernel` if it is the one that was given, and no product."""
+        if not hasattr(self.matrix, "relative_error"):
+            return self.matrix
+        rows = self.matrix.matrix
+        if self.matrix.lost_mass > 0.0 or self.matrix.relative_error > 2e-16 * (rows.shape[1] + 9):
+            raise InvalidDescription(
+                "matrix must be a kernel as it was given, got a product of kernels, which is known "
+                "up to rounding only; give the kernel, and how often it is applied as power."
+            )
+        return rows
 
     @staticmethod
     def _unsuited(stated: StatedRelease) -> bool:
