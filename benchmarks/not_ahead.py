@@ -163,6 +163,36 @@ def slower_accounting(lines: list[Line]) -> Iterator[Behind]:
     yield from worst(cases())
 
 
+HIDDEN, SEEN = "Poisson on a ball, last iterate", "Poisson, every iterate"
+
+
+def slower_hidden(lines: list[Line]) -> Iterator[Behind]:
+    """A peer, which only composes, answers sooner than wane does for the hidden state."""
+    ours = {
+        (line["task"], line["steps"]): line
+        for line in lines
+        if line["method"] == "wane" and line["case"] == HIDDEN
+    }
+
+    def cases() -> Iterator[tuple[object, Behind]]:
+        for line in lines:
+            mine = ours.get((line["task"], line["steps"]))
+            seconds = value(line, "seconds")
+            own = None if mine is None else value(mine, "seconds")
+            peer = line["case"] == SEEN and line["method"] != "wane"
+            peer = peer and line["task"] == "calibrate"  # to one target; certified noises differ
+            if mine is not None and peer and seconds and own and seconds < own:
+                what = f"{line['task']}, {float(line['steps']):.0e} steps: {line['method']}"
+                answers = [number(value(each, "answer")) for each in (mine, line)]
+                shown = [
+                    f"{took:.2g} s (answer {answer})"
+                    for took, answer in zip((own, seconds), answers, strict=True)
+                ]
+                yield (line["task"], line["method"]), Behind(what, *shown, own / seconds)
+
+    yield from worst(cases())
+
+
 def slower_start(lines: list[Line]) -> Iterator[Behind]:
     """A peer starts sooner."""
     ours = {line["kind"]: value(line, "seconds") for line in lines if "wane" in line["command"]}
@@ -307,6 +337,18 @@ RULES = (
         "trial of a calibration does so again, to six digits. Where the answer is Gaussian wane "
         "has a formula; what the peer saves there is the asking of the other theorems.",
         slower_accounting,
+    ),
+    Rule(
+        "accounting.csv",
+        "A peer that only composes answers sooner than wane for the hidden state",
+        ("question and peer", "wane, last iterate", "peer, every iterate", "times"),
+        "Poisson batches in a ball: wane asks about the last iterate as well, by hidden steps and "
+        "by contraction, and each of these answers is a search over horizons and shares of the "
+        "noise. While a calibration searches, only the theorem that leads is asked; all are asked "
+        "where it begins and where it ends. Where hiding does not help, the answer is nearly the "
+        "peer's. wane's runs are compared under replace-one, the peers' under add-remove, which "
+        "needs less noise.",
+        slower_hidden,
     ),
     Rule(
         "start-up.csv",

@@ -38,9 +38,9 @@ def answers(monkeypatch):
     """The runs that calibration certifies."""
     asked = []
 
-    def counting(run, facts):
-        asked.append(run)
-        return wane.certify(run, facts=facts(run))
+    def counting(run, facts, theorems=None):
+        asked.append(theorems)
+        return wane.certify(run, theorems, facts=facts(run))
 
     monkeypatch.setattr(home, "certify_with", counting)
     return asked
@@ -51,6 +51,32 @@ def test_the_least_noise_that_will_do(run, answers):
     noise = wane.calibrate(run, **TARGET).value
     assert len(answers) <= 16
     assert epsilon(run, noise) <= TARGET["epsilon"] < epsilon(run, noise * (1.0 - 2e-6))
+
+
+def test_all_theorems_are_asked_only_when_the_leader_may_have_changed(answers):
+    """Hidden steps lead where the search begins, contraction where it ends."""
+    run = wane.NoisyDescent(
+        objective=wane.Objective(gradient_bound=1.0, smoothness=1.0),
+        records=1000,
+        steps=10**6,
+        step_size=1.0,
+        noise=wane.GradientNoise(1.0),
+        batches=wane.WithoutReplacement(100),
+        domain=wane.Diameter(1.0),
+    )
+    target = {"epsilon": 0.27, "delta": 1e-5}
+    made = wane.calibrate(run, **target)
+    assert wane.certify(run).best(1e-5).theorem.name == "fixed_size_last_iterate"
+    assert made.certificate.best(1e-5).theorem.name == "fixed_size_contraction"
+    assert answers.count(None) <= 4 < len(answers)
+    assert len(made.certificate.verdicts) == len(wane.certify(run).verdicts)
+    less = run.noise_scaled(made.value * (1.0 - 2e-6))
+    assert made.reached <= 0.27 < wane.certify(less).epsilon(1e-5)
+
+
+def test_where_composition_wins_the_others_are_asked_twice(answers):
+    wane.calibrate(RUNS["Poisson on a ball"], epsilon=4.0, delta=1e-6)
+    assert answers.count(None) == 2 < len(answers)
 
 
 @pytest.mark.parametrize("factor", [1e-9, 1e-2, 1.0 + 1e-7, 3.0, 1e6])

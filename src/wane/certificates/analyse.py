@@ -81,7 +81,9 @@ def no_facts(run: NoisyDescent) -> tuple[Fact, ...]:
     return ()
 
 
-def certify_with(run: NoisyDescent, facts: FactsOf) -> Certificate:
+def certify_with(
+    run: NoisyDescent, facts: FactsOf, theorems: Iterable[Theorem[Guarantee]] | None = None
+) -> Certificate:
     """Return the certificate of a run, with what the function says of this very run."""
     if not callable(facts):
         raise InvalidDescription(
@@ -92,7 +94,7 @@ def certify_with(run: NoisyDescent, facts: FactsOf) -> Certificate:
         known = tuple(facts(run))
     except Unreachable:
         known = ()
-    return certify(run, facts=known)
+    return certify(run, theorems, facts=known)
 
 
 def recalled(

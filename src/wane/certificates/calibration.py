@@ -16,7 +16,9 @@ from wane.certificates.presented import PresentedCalibration
 from wane.certificates.targets import PrivacyGoal
 from wane.describe import NoisyDescent, check
 from wane.errors import InvalidDescription, Unreachable
+from wane.guarantees import Guarantee
 from wane.numerics.roots import first_at_most
+from wane.theorems.theorem import Theorem
 
 MOST_STEPS = 10**12
 """A run that meets its target here meets it for ever, for all that anyone will notice."""
@@ -121,8 +123,8 @@ class _Search:
     goal: PrivacyGoal
     facts: FactsOf
 
-    def certify(self, run: NoisyDescent) -> Certificate:
-        return certify_with(run, self.facts)
+    def certify(self, run: NoisyDescent, only: Theorem[Guarantee] | None = None) -> Certificate:
+        return certify_with(run, self.facts, None if only is None else (only,))
 
     def met_by(self, certificate: Certificate) -> bool:
         return self.goal.met_by(certificate)
@@ -143,8 +145,11 @@ def _least_noise(run: NoisyDescent, target: _Search) -> Calibrated:
             "The noise is zero somewhere, so scaling it cannot reach the target; "
             "start from any noise > 0."
         )
-    factor = _gaussian_factor(start, target) or _searched_factor(run, target)
-    found = target.certify(run.noise_scaled(factor))
+    factor = _gaussian_factor(start, target)
+    if factor is None:
+        factor, found = _searched_factor(run, start, target)
+    else:
+        found = target.certify(run.noise_scaled(factor))
     while not target.met_by(found):  # the factor was right up to rounding
         factor *= 1.0 + 1e-12
         found = target.certify(run.noise_scaled(factor))
@@ -161,7 +166,41 @@ def _gaussian_factor(start: Certificate, target: _Search) -> float | None:
     return least / target.mu
 
 
-def _searched_factor(run: NoisyDescent, target: _Search) -> float:
+def _searched_factor(
+    run: NoisyDescent, start: Certificate, target: _Search
+) -> tuple[float, Certificate]:
+    """The least noise by the theorem that leads, until all of them agree that it does.
+
+    Every theorem's mu falls as the noise grows.  So at the least noise with which the leader meets
+    the goal, whoever does not do better there does not meet it with less.
+    """
+    factor, found, followed = 1.0, start, []
+    while True:
+        leader = _leader(found, target)
+        if leader in followed or None in followed:
+            return factor, found
+        followed.append(leader)
+        factor = _least_factor(run, target, leader, factor)
+        found = target.certify(run.noise_scaled(factor))
+
+
+def _leader(found: Certificate, target: _Search) -> Theorem[Guarantee] | None:
+    """The theorem that does best for the goal; None if none is anywhere near it."""
+    (part,) = found.parts
+    known = [
+        (target.mu_by(Certificate((replace(part, verdicts=(verdict,)),))), verdict.theorem)
+        for verdict in found.applicable
+    ]
+    least = min(mu for mu, _ in known)
+    if not least < HOPELESS * target.mu:
+        return None
+    # of equals the first: hidden steps that hide nothing are composition, which is found sooner
+    return next(theorem for mu, theorem in known if mu <= least * (1.0 + 1e-9))
+
+
+def _least_factor(
+    run: NoisyDescent, target: _Search, leader: Theorem[Guarantee] | None, begin: float
+) -> float:
     """By the mu that each answer amounts to at delta, which falls about as the noise grows."""
     goal = target.mu
     if math.isinf(goal):  # delta is 1: anything will do
@@ -169,10 +208,11 @@ def _searched_factor(run: NoisyDescent, target: _Search) -> float:
 
     @cache
     def mu(factor: float) -> float:
-        found = target.mu_by(target.certify(run.noise_scaled(factor)))
+        tried = target.certify(run.noise_scaled(factor), leader)
+        found = target.mu_by(tried) if tried.applicable else math.inf
         return min(found, HOPELESS * goal)  # finite, so that a chord can be drawn
 
-    low = high = 1.0
+    low = high = begin
     stride = 1.0 + 4.0 * SEARCH_WIDTH
     while mu(high) > goal:
         stride = _stride(stride, mu(high) / goal)
