@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from html import escape
+from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from wane.describe.threat import Adjacency
 from wane.errors import InvalidDescription
 
+DELTA = 1e-5
+"""Where a release is shown if nobody says at which delta."""
 Row = tuple[str, str, Any]
 """Three columns of a table of a certificate."""
 
@@ -93,6 +98,29 @@ class Description(ABC):
                 f"a description of kind {cls.kind} must have the keys that wane writes, got "
                 f"{', '.join(map(str, table))!r:.120}; see docs/mechanisms.md."
             ) from None
+
+    def _repr_html_(self) -> str:
+        """Return the release in a line and, where it can be certified, its certificate."""
+        said = f"<p>{escape(self.summary())}</p>"
+        if self.adjacency is None:
+            return f"{said}<p>Declare its adjacency, and it can be certified.</p>"
+        return f"{said}{self._certificate()._repr_html_()}"
+
+    def to_json(self, delta: float = DELTA) -> str:
+        """Return the certificate document of the release at `delta` as JSON."""
+        return str(self._certificate().to_json(delta))
+
+    def save(self, path: str | Path, delta: float = DELTA) -> None:
+        """Write the certificate of the release, as a page (.html) or a document (.json)."""
+        self._certificate().save(path, delta)
+
+    def plot(self, axis: Any = None) -> Any:
+        """Draw what is certified of the release against delta; return matplotlib's axis."""
+        return self._certificate().plot(axis)
+
+    def _certificate(self) -> Any:
+        # certificates are made of descriptions, so that their room is asked for by its name
+        return import_module("wane.certificates").certify(self)
 
     @property
     def declared_adjacency(self) -> Adjacency:

@@ -41,6 +41,9 @@ class KernelRelease(Description):
     matrix: Any
     power: int = 1
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}: {self.summary()}"
+
     def __post_init__(self) -> None:
         check.kind("before", self.before, (StatedRelease, GaussianDiffusion))
         if isinstance(self.before, StatedRelease) and self._unsuited(self.before):

@@ -248,7 +248,7 @@ def answers_annex(document: dict[str, Any]) -> str:
         f"<h3>Theorems that do not apply</h3>{bullets(map(_refusal, refusing))}"
         if refusing
         else "",
-        "<h3>Description of the run</h3>",
+        "<h3>Description</h3>",
         f"<pre>{described}</pre>",
     )
 

@@ -76,6 +76,10 @@ class MarkovKernel:
     ceiling: float = field(default=1.0, kw_only=True)
     """A bound on the Dobrushin coefficient known from the factors of a product."""
 
+    def __repr__(self) -> str:
+        rows, columns = self.matrix.shape
+        return f"{type(self).__name__}: {rows} inputs, {columns} outputs"
+
     def __post_init__(self) -> None:
         # Equal rows mean something in a matrix that was given, not in one that was rounded: rows
         # that differ may become equal when each is divided by its sum.
