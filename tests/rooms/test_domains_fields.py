@@ -163,19 +163,19 @@ BAD = [
     (lambda: Ball(1.0).prox(np.array([1.0, math.nan]), 1.0), "lower step_size"),
     (lambda: Ball(1.0).prox(np.array([1.0 + 2.0j]), 1.0), "real numbers"),
     (lambda: Ball(1.0).prox(np.array([True]), 1.0), "real numbers"),
-    (lambda: Ball(1.0, (0.0, 0.0)).prox(np.ones(3), 1.0), "dimension 2"),
-    (lambda: GroupLasso(1.0, ((5,),)).prox(np.ones(3), 1.0), "coordinate 5"),
+    (lambda: Ball(1.0, (0.0, 0.0)).prox(np.ones(3), 1.0), "length 2"),
+    (lambda: GroupLasso(1.0, ((5,),)).prox(np.ones(3), 1.0), "got 5"),
     (lambda: Diameter(4.0).prox(np.ones(3), 1.0), "kind='ball' with radius=2.0"),
     (lambda: Diameter(4.0).penalty(np.ones(3)), "kind='ball' with radius=2.0"),
     (lambda: WithRidge(Diameter(4.0), 1.0).prox(np.ones(3), 1.0), "kind='ball'"),
     (lambda: from_fields("bal", {}), "simplex, sorted-l1"),
-    (lambda: from_fields(["ball"], {}), "is not a known domain"),
-    (lambda: from_fields("ball", {}), "lacks the field 'radius'"),
-    (lambda: from_fields("ball", {"radius": 1.0, "centre": [0.0]}), "'centre' is not a field"),
-    (lambda: from_fields("unbounded", {"radius": 1.0}), "its fields are: none"),
+    (lambda: from_fields(["ball"], {}), "kind must be one of"),
+    (lambda: from_fields("ball", {}), "radius must be given"),
+    (lambda: from_fields("ball", {"radius": 1.0, "centre": [0.0]}), "got 'centre'"),
+    (lambda: from_fields("unbounded", {"radius": 1.0}), "must be among none"),
     (lambda: from_fields("ball", [1.0]), "fields=[1.0]"),
-    (lambda: from_fields("ball", {1: 2}), "1 is not a field"),
-    (lambda: from_fields("ball", {"radius": {"size": 1}}), "radius={'size': 1} has no kind"),
+    (lambda: from_fields("ball", {1: 2}), "got 1"),
+    (lambda: from_fields("ball", {"radius": {"size": 1}}), "radius={'size': 1}"),
     (lambda: from_fields("ball", {"radius": {"kind": "ball", "radius": 1}}), "radius=Ball"),
     (lambda: from_fields("with-ridge", {"ridge": 1, "domain": {"kind": "x"}}), "kind='x'"),
 ]
@@ -191,7 +191,7 @@ def test_bad_input_is_named_in_one_line_with_its_cure(call, words):
     assert words in message or re.search(wanted, message)
     assert "\n" not in message
     assert len(message) < 500
-    assert ";" in message or " must be " in message  # what to do
+    assert " must " in message  # what to do
 
 
 values = st.recursive(

@@ -14,11 +14,11 @@ from wane import Ball, Diameter, GradientNoise, InvalidDescription, NoisyDescent
 from wane.cli.main import main
 from wane.describe.fields import run_from_fields
 from wane.planning import Problem, excess_risk_of, plan_descent
-from wane.planning.risk import Landscape, Steps, risk_of_steps
+from wane.planning.risk import EqualSteps, Landscape, risk_of_steps
 
 
 def exact_quadratic_risk(
-    steps: list[Steps], curvature: float, ridge: float, target: float, dimension: int
+    steps: list[EqualSteps], curvature: float, ridge: float, target: float, dimension: int
 ) -> float:
     """E of h/2 |x - t|^2 after the steps on the whole space, by mean and variance."""
     mean, variance = 0.0, 0.0
@@ -31,10 +31,10 @@ def exact_quadratic_risk(
     return 0.5 * curvature * ((mean - target) ** 2 + dimension * variance)
 
 
-def drawn_steps(rng: np.random.Generator, high: float) -> list[Steps]:
+def drawn_steps(rng: np.random.Generator, high: float) -> list[EqualSteps]:
     """A few phases of any order; steps up to the edge of stability, cool-downs among them."""
     phases = [
-        Steps(
+        EqualSteps(
             int(rng.integers(1, 12)),
             float(10.0 ** rng.uniform(-3.0, math.log10(1.99))) / high,
             float(10.0 ** rng.uniform(-3.0, 1.0)),
@@ -145,7 +145,7 @@ def check_random_plans(seeds: range, most_steps: int) -> None:
         assert found.run.total_steps <= most_steps + found.run.cool_down
         problem, ridge = found.problem, found.run.objective.ridge
         steps = [
-            Steps(p.repeat, p.step_size, float(s), p.cool_down)
+            EqualSteps(p.repeat, p.step_size, float(s), p.cool_down)
             for p, s in zip(found.run.plan, found.run.gradient_noise_stds, strict=True)
         ]
         land = Landscape(

@@ -129,7 +129,7 @@ def test_nothing_is_computed_while_the_file_is_locked(account, monkeypatch):
     certificate = certify(replace(run, adjacency=Adjacency.ZERO_OUT))
     account.set_budget(Budget(50.0, 1e-5, Adjacency.ZERO_OUT))
     state, asked = {"locked": False}, []
-    locked, refuse = module.Rows.locked, module._refuse_beyond
+    locked, refuse = module.LedgerFile.locked, module._refuse_beyond
 
     @contextmanager
     def noted(self):
@@ -144,7 +144,7 @@ def test_nothing_is_computed_while_the_file_is_locked(account, monkeypatch):
         asked.append(state["locked"])
         refuse(*arguments)
 
-    monkeypatch.setattr(module.Rows, "locked", noted)
+    monkeypatch.setattr(module.LedgerFile, "locked", noted)
     monkeypatch.setattr(module, "_refuse_beyond", watched)
     for _ in range(3):
         with account.spend(certificate):

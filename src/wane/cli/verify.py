@@ -16,7 +16,7 @@ from wane.signing import ENVELOPE
 
 if TYPE_CHECKING:
     from wane import verify as verifier
-    from wane.documents import Checked, Stated
+    from wane.documents import DocumentCheck, Stated
 
 MOST_BYTES = 64 * 2**20
 MOST_SECONDS = 600.0
@@ -103,7 +103,7 @@ def _signature_line(words: str) -> str:
     return f"  signature: {words}"
 
 
-def _fields(found: Checked) -> dict[str, Any]:
+def _fields(found: DocumentCheck) -> dict[str, Any]:
     return {
         "verified": found.verified,
         "void": found.void,
@@ -125,7 +125,7 @@ def _fields(found: Checked) -> dict[str, Any]:
     }
 
 
-def _text(found: Checked) -> str:
+def _text(found: DocumentCheck) -> str:
     lines = [_verdict(found)]
     told = [f"  contradiction: {words}" for words in found.contradictions]
     lines += told[:MOST_LINES]
@@ -148,7 +148,7 @@ def _text(found: Checked) -> str:
     return "\n".join(lines)
 
 
-def _verdict(found: Checked) -> str:
+def _verdict(found: DocumentCheck) -> str:
     rows = found.numbers.checked
     fine = sum(row.outcome.value == "verified" for row in rows)
     if found.void:

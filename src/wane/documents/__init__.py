@@ -1,6 +1,13 @@
-"""Documents read back: written again from their description, compared, and their numbers proven."""
+"""Check certificate documents: write them again from their description, compare, verify numbers."""
 
-from wane.documents.checking import Checked, check_document, check_folder
-from wane.documents.reading import Reading, Stated, read_again
+from wane.documents.checking import DocumentCheck, check_document, check_folder
+from wane.documents.reading import FieldComparison, Stated, read_again
 
-__all__ = ["Checked", "Reading", "Stated", "check_document", "check_folder", "read_again"]
+__all__ = [
+    "DocumentCheck",
+    "FieldComparison",
+    "Stated",
+    "check_document",
+    "check_folder",
+    "read_again",
+]

@@ -1,4 +1,4 @@
-"""Everything that can be checked of a document, and of the folder it was released in."""
+"""Check a document, and the folder that it was released in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wane.describe.files import read_table, sha256_of
-from wane.documents.reading import Reading, read_again
+from wane.documents.reading import FieldComparison, read_again
 from wane.errors import InvalidDescription
 from wane.report import html_page
 from wane.signing import ENVELOPE
@@ -21,8 +21,8 @@ DESCRIPTION = "description.json"
 
 
 @dataclass(frozen=True)
-class Checked:
-    """What became of a document.
+class DocumentCheck:
+    """The result of checking a document.
 
     Attributes:
         numbers: every upper bound, held against an independent computation.
@@ -32,7 +32,7 @@ class Checked:
     """
 
     numbers: Verification
-    reading: Reading
+    reading: FieldComparison
     files: tuple[str, ...] = ()
     compared: tuple[str, ...] = ()
 
@@ -43,38 +43,38 @@ class Checked:
 
     @property
     def contradictions(self) -> tuple[str, ...]:
-        """Every disagreement, of whatever kind."""
-        found = (*self.numbers.contradictions, *self.reading.contradictions, *self.files)
-        return tuple(dict.fromkeys(found))
+        """Every disagreement between the document and the checks."""
+        disagreements = (*self.numbers.contradictions, *self.reading.contradictions, *self.files)
+        return tuple(dict.fromkeys(disagreements))
 
     @property
     def verified(self) -> bool:
-        """Something is claimed, all of it is proven, and nothing contradicts anything."""
+        """Whether something is claimed, all of it is proven, and nothing is contradicted."""
         return self.numbers.verified and not self.contradictions
 
 
-def check_document(document: object) -> Checked:
+def check_document(document: object) -> DocumentCheck:
     """Return what can be proven of a certificate document, what contradicts it, what it states."""
     if not isinstance(document, Mapping):
         raise InvalidDescription("the file must hold one JSON object, a certificate document.")
-    return Checked(verify(document), read_again(document))
+    return DocumentCheck(verify(document), read_again(document))
 
 
-def check_folder(folder: Path) -> Checked:
+def check_folder(folder: Path) -> DocumentCheck:
     """Check the document of a release, and that the files beside it are those it names."""
     document = read_table(folder / DOCUMENT, most_bytes=MOST_BYTES)
-    found = check_document(document)
+    checked = check_document(document)
     named = document.get("files")
     if named is None:
-        return found
-    reading = found.reading
+        return checked
+    reading = checked.reading
     checked_now = tuple(row for row in reading.stated if row.where != "files")
     wrong = tuple(_wrong_files(folder, document, named))
-    return Checked(found.numbers, replace(reading, stated=checked_now), wrong, tuple(named))
+    return DocumentCheck(checked.numbers, replace(reading, stated=checked_now), wrong, tuple(named))
 
 
 def _wrong_files(folder: Path, document: dict[str, Any], named: Mapping[str, str]) -> Iterator[str]:
-    """Where a folder is not the one that its document speaks of."""
+    """Yield each way in which a folder is not the one that its document describes."""
     present = {entry.name for entry in folder.iterdir()}
     for name in sorted(present - {*named, DOCUMENT, PAGE, ENVELOPE}):
         yield f"{name!a} is not named by the document"

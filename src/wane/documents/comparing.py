@@ -1,4 +1,4 @@
-"""Two documents, field by field: where they differ, and in what."""
+"""Compare two documents field by field."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ NAMED = {
 """Lists whose rows have names: they are compared row by row, whatever their order."""
 
 
-class Kind(Enum):
-    """In what two documents differ."""
+class DifferenceKind(Enum):
+    """The ways in which a field of two documents can differ."""
 
     MISSING = "is missing"
     UNKNOWN = "is not a field that wane writes"
@@ -48,13 +48,13 @@ class Difference:
     """
 
     where: str
-    kind: Kind
+    kind: DifferenceKind
     found: Any = None
     expected: Any = None
 
     def __str__(self) -> str:
         words = f"{self.where} {self.kind.value}"
-        if self.kind in (Kind.MISSING, Kind.UNKNOWN):
+        if self.kind in (DifferenceKind.MISSING, DifferenceKind.UNKNOWN):
             return words
         return f"{words}: {_shown(self.found)}, where wane writes {_shown(self.expected)}"
 
@@ -65,9 +65,9 @@ def differences(found: Any, expected: Any, where: str = "") -> Iterator[Differen
         for name in dict.fromkeys((*expected, *found)):
             place = f"{where}.{name}" if where else str(name)
             if name not in found:
-                yield Difference(place, Kind.MISSING)
+                yield Difference(place, DifferenceKind.MISSING)
             elif name not in expected:
-                yield Difference(place, Kind.UNKNOWN)
+                yield Difference(place, DifferenceKind.UNKNOWN)
             else:
                 yield from differences(found[name], expected[name], place)
     elif isinstance(found, list) and isinstance(expected, list):
@@ -79,12 +79,12 @@ def differences(found: Any, expected: Any, where: str = "") -> Iterator[Differen
 def _of_lists(found: list[Any], expected: list[Any], where: str) -> Iterator[Difference]:
     rows, wanted = _by_name(found, where), _by_name(expected, where)
     if len(rows) < len(found):
-        yield Difference(where, Kind.UNKNOWN)
+        yield Difference(where, DifferenceKind.UNKNOWN)
     yield from differences(rows, wanted, where)
 
 
 def _by_name(rows: list[Any], where: str) -> dict[str, Any]:
-    """Rows by their name where they have one, by their place otherwise."""
+    """Return rows by their name where they have one, by their index otherwise."""
     key = NAMED.get(where)
     if key is None:
         return {str(place): row for place, row in enumerate(rows)}
@@ -96,17 +96,21 @@ def _of_leaves(found: Any, expected: Any, where: str) -> Iterator[Difference]:
     one, other = _number(found), _number(expected)
     if one is None or other is None:
         both = isinstance(found, str) and isinstance(expected, str)
-        yield Difference(where, Kind.WORDS if both else Kind.NUMBER, found, expected)
+        yield Difference(
+            where, DifferenceKind.WORDS if both else DifferenceKind.NUMBER, found, expected
+        )
     elif name in CLAIMS or name == LOWER:
         if not math.isclose(one, other, rel_tol=AGREEMENT, abs_tol=1e-15):
             bold = one > other if name == LOWER else one < other
-            yield Difference(where, Kind.SMALLER if bold else Kind.LARGER, found, expected)
+            yield Difference(
+                where, DifferenceKind.SMALLER if bold else DifferenceKind.LARGER, found, expected
+            )
     else:
-        yield Difference(where, Kind.NUMBER, found, expected)
+        yield Difference(where, DifferenceKind.NUMBER, found, expected)
 
 
 def _same(found: Any, expected: Any) -> bool:
-    """Equal, and true is no number."""
+    """Return whether two values are equal, where true is not the number one."""
     if isinstance(found, float) and isinstance(expected, float):
         return math.isclose(found, expected, rel_tol=SAME)
     return bool(found == expected) and isinstance(found, bool) == isinstance(expected, bool)

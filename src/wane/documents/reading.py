@@ -1,4 +1,4 @@
-"""What a document says beside its numbers, held against what wane writes of the same description.
+"""Compare the fields of a document that are no upper bounds with what wane writes for its run.
 
 A field that follows from the description must be what follows.  What only the holder of the data
 can know, such as how the settings were chosen, is listed as stated and not checked.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wane._version import __version__
-from wane.documents.comparing import LOWER, Difference, Kind, differences
+from wane.documents.comparing import LOWER, Difference, DifferenceKind, differences
 from wane.documents.rewriting import rewritten
 from wane.errors import InvalidDescription, WaneError
 from wane.verify.claims import outdated
@@ -67,8 +67,8 @@ class Stated:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What became of the fields that are no upper bounds.
+class FieldComparison:
+    """The comparison of the fields that are no upper bounds.
 
     Attributes:
         contradictions: fields that differ from what follows from the description.
@@ -83,12 +83,14 @@ class Reading:
     lacks: tuple[str, ...] = ()
 
 
-def read_again(document: Mapping[str, Any]) -> Reading:
+def read_again(document: Mapping[str, Any]) -> FieldComparison:
     """Write a document again from its description, and compare every field but its seal."""
     try:
         lacks = () if any(name in document for name in ADDED) else ADDED
         if outdated(document):  # the verifier says why
-            return Reading((), tuple(Stated(name, document[name]) for name in document), (), lacks)
+            return FieldComparison(
+                (), tuple(Stated(name, document[name]) for name in document), (), lacks
+            )
         expected = rewritten(document)
         other = bool(lacks) or document["versions"].get("wane") != __version__
         stated = [*_stated(document), *_sides(document)]
@@ -101,31 +103,34 @@ def read_again(document: Mapping[str, Any]) -> Reading:
     unheld = [d for d in differences(document, expected) if not _held(d, document, lacks)]
     words = [d for d in unheld if other and _is_wording(d)]
     contradictions = tuple(str(d) for d in unheld if d not in words)
-    told = tuple(Stated(d.where, d.found) for d in words)
-    return Reading(contradictions, tuple(stated), told, lacks)
+    worded = tuple(Stated(d.where, d.found) for d in words)
+    return FieldComparison(contradictions, tuple(stated), worded, lacks)
 
 
 def _held(difference: Difference, document: Mapping[str, Any], lacks: tuple[str, ...]) -> bool:
-    """Whether a difference is no contradiction: another machine's, or a field too new."""
+    """Return whether a difference is no contradiction: another machine's, or a field too new."""
     where = difference.where
-    if where.startswith("versions.") and difference.kind is Kind.WORDS:
+    if where.startswith("versions.") and difference.kind is DifferenceKind.WORDS:
         return True
-    if difference.kind is Kind.MISSING and where in lacks:
+    if difference.kind is DifferenceKind.MISSING and where in lacks:
         return True
     taken_back = any(row.get("guarantee", 0) is None for row in document["releases"])
     return where == HASHES[0] or (where == HASHES[1] and taken_back)
 
 
 def _is_wording(difference: Difference) -> bool:
-    """Whether another version of wane may have written the same thing so."""
+    """Return whether another version of wane may have written the same content in these words."""
     where, kind = difference.where, difference.kind
-    if kind is Kind.LARGER or where == LOWER:  # the verifier sees to it that it is below epsilon
+    # the verifier checks that a lower bound is below epsilon
+    if kind is DifferenceKind.LARGER or where == LOWER:
         return True
-    if kind is Kind.WORDS:
+    if kind is DifferenceKind.WORDS:
         return where.partition(".")[0] not in NEVER_WORDS and where not in HASHES
     parts = where.partition(".")[0] in WORDY
-    known = kind is Kind.MISSING or (kind is Kind.UNKNOWN and where.count(".") > 1)
-    return parts and (known or where.endswith((".holds", ".remedy")))
+    version_dependent = kind is DifferenceKind.MISSING or (
+        kind is DifferenceKind.UNKNOWN and where.count(".") > 1
+    )
+    return parts and (version_dependent or where.endswith((".holds", ".remedy")))
 
 
 def _stated(document: Mapping[str, Any]) -> Iterator[Stated]:
@@ -140,7 +145,7 @@ def _stated(document: Mapping[str, Any]) -> Iterator[Stated]:
 
 
 def _sides(document: Mapping[str, Any]) -> Iterator[Stated]:
-    """Other releases: what a run was, and what one that is no run costs, is the holder's word."""
+    """Yield what is only stated of the other releases: no check of theirs is possible here."""
     for place, row in enumerate(document["releases"]):
         if "guarantee" in row:
             yield Stated(f"releases.{place}", dict(row))

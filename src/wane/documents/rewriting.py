@@ -1,10 +1,11 @@
-"""The certificate and the circumstances that a document speaks of, as objects again."""
+"""Rebuild the certificate and the circumstances that a document describes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from wane import arguments
 from wane.certificates import (
     Certificate,
     Circumstances,
@@ -17,7 +18,7 @@ from wane.certificates import (
     stated_release,
     together,
 )
-from wane.describe import Adjacency, Fact, NoisyDescent, check
+from wane.describe import Adjacency, Fact, NoisyDescent
 from wane.describe.kinds import description_from_fields, is_mechanism
 from wane.describe.samples import Sampler, SamplesOfDescent
 from wane.errors import InvalidDescription
@@ -30,7 +31,7 @@ def rewritten(document: Mapping[str, Any]) -> dict[str, Any]:
 
     What only the holder of the data can know is taken from the document as it stands.
     """
-    delta = check.real("delta", document["delta"], least=0.0, most=1.0)
+    delta = arguments.real("delta", document["delta"], least=0.0, most=1.0)
     circumstances = circumstances_of(document)
     return certificate_document(certificate_of(document), delta=delta, circumstances=circumstances)
 
@@ -42,7 +43,7 @@ def certificate_of(document: Mapping[str, Any]) -> Certificate:
     if document.get("sampler") is not None:
         if len(releases) != 1:
             raise InvalidDescription("a document of samples must describe one release.")
-        check.kind("description", run, (NoisyDescent,))
+        arguments.kind("description", run, (NoisyDescent,))
         assert isinstance(run, NoisyDescent)
         sampler = Sampler.from_fields(document["sampler"])
         return certify(SamplesOfDescent.of(run, sampler)).for_persons(rows)
@@ -52,12 +53,12 @@ def certificate_of(document: Mapping[str, Any]) -> Certificate:
 
 
 def _part(row: Mapping[str, Any], document: Mapping[str, Any], rows: int) -> Certificate:
-    """One of several releases: a run, or what the document states of another release."""
+    """Return the certificate of one of several releases: of a run, or of one only stated."""
     if "guarantee" not in row:
         described = row.get("description", document["description"])
         run = description_from_fields(described)
         return certify(run, facts=facts_of(document)).for_persons(rows)
-    adjacency = check.member("adjacency", document["adjacency"], Adjacency)
+    adjacency = arguments.member("adjacency", document["adjacency"], Adjacency)
     guarantee = _stated(row["guarantee"], is_void(document))
     stated = stated_release(str(row["what"]), guarantee, str(row["source"]), adjacency, rows)
     return certify(stated)
@@ -73,8 +74,8 @@ def _stated(level: Mapping[str, Any] | None, void: bool) -> Guarantee:
         if void:  # taken back, so that any will do
             return GaussianDP(0.0)
         raise InvalidDescription("a release that is no run must state its Gaussian level.")
-    mu = check.real("guarantee.mu", level["mu"], least=0.0)
-    failure = check.real("guarantee.failure", level["failure"], least=0.0, most=1.0)
+    mu = arguments.real("guarantee.mu", level["mu"], least=0.0)
+    failure = arguments.real("guarantee.failure", level["failure"], least=0.0, most=1.0)
     return WithFailure(GaussianDP(mu), failure) if failure else GaussianDP(mu)
 
 
@@ -83,14 +84,16 @@ def circumstances_of(document: Mapping[str, Any]) -> Circumstances:
     exact = document.get("rounding", {}).get("exact_noise")
     sampler = document.get("sampler")
     return Circumstances(
-        noise=check.member("noise.source", document["noise"]["source"], NoiseSource),
+        noise=arguments.member("noise.source", document["noise"]["source"], NoiseSource),
         released=document.get("released_as", ""),
         origin=_origin(document),
         declared=document["bases"]["declared"],
         tuning=document["tuning"],
         voids=tuple(document["void_because"]),
         context=tuple(document["context"].items()),
-        grid=check.real("rounding.grid", document.get("rounding", {}).get("grid", 0.0), least=0.0),
+        grid=arguments.real(
+            "rounding.grid", document.get("rounding", {}).get("grid", 0.0), least=0.0
+        ),
         exact=None if exact is None else _exact(exact),
         sampler=None if sampler is None else Sampler.from_fields(sampler),
         earlier=_earlier(document.get("earlier_releases", {})),
@@ -100,7 +103,7 @@ def circumstances_of(document: Mapping[str, Any]) -> Circumstances:
 
 
 def _origin(document: Mapping[str, Any]) -> str:
-    """Where the constants of the losses come from: it is stated once and written many times."""
+    """Return where the constants of the losses come from; every constant has the same origin."""
     if is_mechanism(document["description"]):
         return str(document["constants"][0]["origin"])
     for row in document["constants"]:
@@ -112,8 +115,8 @@ def _origin(document: Mapping[str, Any]) -> str:
 def _exact(given: Mapping[str, Any]) -> ExactNoise:
     epsilon = given["epsilon"]
     return ExactNoise(
-        check.real("rounding.exact_noise.std", given["std"], above=0.0),
-        check.real("rounding.exact_noise.delta", given["delta"], least=0.0, most=1.0),
+        arguments.real("rounding.exact_noise.std", given["std"], above=0.0),
+        arguments.real("rounding.exact_noise.delta", given["delta"], least=0.0, most=1.0),
         None if epsilon is None else str(epsilon),
     )
 
@@ -124,10 +127,10 @@ def _earlier(given: Mapping[str, Any]) -> EarlierReleases | None:
     finite = given["epsilon"] != "infinity"
     return EarlierReleases(
         dataset=str(given["dataset"]),
-        releases=check.whole("earlier_releases.releases", given["releases"], least=1),
-        epsilon=check.real("earlier_releases.epsilon", given["epsilon"], least=0.0)
+        releases=arguments.whole("earlier_releases.releases", given["releases"], least=1),
+        epsilon=arguments.real("earlier_releases.epsilon", given["epsilon"], least=0.0)
         if finite
         else float("inf"),
-        delta=check.real("earlier_releases.delta", given["delta"], least=0.0, most=1.0),
+        delta=arguments.real("earlier_releases.delta", given["delta"], least=0.0, most=1.0),
         head=str(given["head"]),
     )

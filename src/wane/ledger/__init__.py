@@ -1,4 +1,4 @@
-"""A ledger of releases: what was spent on each data set, kept through crashes and crowds."""
+"""A ledger of the releases of each data set, safe against crashes and concurrent use."""
 
 from wane.ledger.book import Account, Budget, BudgetExceeded, Entry, HeldAccount, Ledger
 

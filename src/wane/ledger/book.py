@@ -1,4 +1,4 @@
-"""Spend before you release: an account per data set, its budget, and the total so far.
+"""Accounts of data sets with a budget; a release is written down before it is made.
 
 A release is written down before its noise is drawn and confirmed after it is out.  A process that
 dies in between has spent: its row stays, without a confirmation.  Nothing is certified while the
@@ -17,15 +17,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from wane import arguments
 from wane.certificates import Certificate, EarlierReleases, certify, stated_release, together
-from wane.describe import Adjacency, check
+from wane.describe import Adjacency
 from wane.describe.samples import Sampler
 from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription, WaneError
 from wane.guarantees import Guarantee
 from wane.ledger import stored
 from wane.ledger.names import near_words, normal_name, same_name
-from wane.ledger.storage import Row, Rows
+from wane.ledger.storage import LedgerFile, LedgerRow
 from wane.report.format import round_up_to
 from wane.report.text import visible
 
@@ -46,8 +47,8 @@ class Budget:
     adjacency: Adjacency
 
     def __post_init__(self) -> None:
-        check.real("epsilon", self.epsilon, above=0.0)
-        if not check.real("delta", self.delta, above=0.0) < 1.0:
+        arguments.real("epsilon", self.epsilon, above=0.0)
+        if not arguments.real("delta", self.delta, above=0.0) < 1.0:
             raise InvalidDescription(
                 f"delta must be below 1, got {self.delta:g}; at delta 1 a budget limits nothing."
             )
@@ -65,12 +66,12 @@ class Entry:
 
     @property
     def spent_at(self) -> str:
-        """When it was written down."""
+        """When the release was written down."""
         return str(self.content["at"])
 
     @cached_property
     def certificate(self) -> Certificate:
-        """Its certificate, computed again."""
+        """The certificate of the release, computed again."""
         return stored.certificate_in(self.content)
 
 
@@ -82,18 +83,18 @@ class Ledger:
     """
 
     def __init__(self, path: str | Path, *, new: bool = False) -> None:
-        self._rows = Rows(path, new=new)
+        self._rows = LedgerFile(path, new=new)
 
     @property
     def path(self) -> Path:
-        """Where the ledger is kept."""
+        """The path of the ledger's file."""
         return self._rows.path
 
     def account(self, dataset: str, *, new: bool = False) -> Account:
         """Return the account of a data set that the ledger knows, or begin a `new` one."""
         name = normal_name(dataset)
-        known = self.datasets()
-        match = next((one for one in known if same_name(one) == name), None)
+        names = self.datasets()
+        match = next((one for one in names if same_name(one) == name), None)
         if new and match is None:
             with self._rows.locked() as connection:
                 self._rows.append(connection, "dataset", name, {"at": _now()})
@@ -106,7 +107,7 @@ class Ledger:
         if match is None:
             raise InvalidDescription(
                 f"dataset must be one that the ledger knows, got {visible(name)!r}"
-                f"{near_words(name, known)}; say --new, or `wane ledger add`, to begin an account."
+                f"{near_words(name, names)}; say --new, or `wane ledger add`, to begin an account."
             )
         return Account(self, match)
 
@@ -118,28 +119,28 @@ class Ledger:
         """Return whether some row has this hash, as the document of a release names it."""
         return any(row.hash == head for row in self._read())
 
-    def _read(self) -> list[Row]:
+    def _read(self) -> list[LedgerRow]:
         with self._rows.reading() as connection:
             return self._rows.read(connection)
 
 
 @dataclass(frozen=True)
 class Account:
-    """What was spent on one data set, and what may be."""
+    """The releases and the budget of one data set."""
 
     ledger: Ledger
     dataset: str
 
     def set_budget(self, budget: Budget) -> None:
-        """Fix the budget from now on; one below what is already spent is refused."""
+        """Set the budget from now on; refuse one below what is already spent."""
         fields = {
             "epsilon": budget.epsilon,
             "delta": budget.delta,
             "adjacency": budget.adjacency.value,
         }
 
-        def allowed(found: list[Row]) -> None:
-            _refuse_beyond(self._spent(found), budget, self.dataset)
+        def allowed(rows: list[LedgerRow]) -> None:
+            _refuse_beyond(self._spent(rows), budget, self.dataset)
 
         self._append("budget", fields, allowed)
 
@@ -171,7 +172,7 @@ class Account:
     def enter(
         self, certificate: Certificate, *, run: str | None = None, sampler: Sampler | None = None
     ) -> int:
-        """Write a release down, or find the row of the run that is taken up again; its number."""
+        """Write a release down, or find the row of the run that is resumed; return its number."""
         if certificate.void_because:
             raise InvalidDescription(
                 "certificate must claim something to be entered, got a void one: "
@@ -186,13 +187,14 @@ class Account:
                 return number
             content["run"] = run
         content["at"] = _now()
-        return self._append("release", content, lambda found: self._allow(found, content))
+        return self._append("release", content, lambda rows: self._allow(rows, content))
 
     def confirm(self, number: int) -> None:
         """Write down that a release is out."""
 
-        def open_still(found: list[Row]) -> None:  # another process may have ended it meanwhile
-            if number in _confirmed(found):
+        def open_still(rows: list[LedgerRow]) -> None:
+            # another process may have confirmed it in the meantime
+            if number in _confirmed(rows):
                 raise InvalidDescription(
                     f"release {number} must not be confirmed twice, got one that is out already."
                 )
@@ -207,39 +209,39 @@ class Account:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """Every release, in order."""
-        found = self.ledger._read()
-        confirmed = _confirmed(found)
+        rows = self.ledger._read()
+        confirmed = _confirmed(rows)
         return tuple(
             Entry(row.number, row.dataset, row.content, row.number in confirmed)
-            for row in self._releases(found)
+            for row in self._releases(rows)
         )
 
     @property
     def total(self) -> Certificate | None:
-        """All releases together, confirmed or not; None if there are none."""
+        """The certificate of all releases together, confirmed or not; None if there are none."""
         parts = self._spent(self.ledger._read())
         return together(parts) if parts else None
 
     def so_far(self, delta: float) -> EarlierReleases:
-        """Return what a document says of all releases that are written down, the last included."""
-        found = self.ledger._read()
-        parts = self._spent(found)
+        """Return the summary of all releases, the last included, that a document states."""
+        rows = self.ledger._read()
+        parts = self._spent(rows)
         return EarlierReleases(
             dataset=self.dataset,
-            releases=len(self._releases(found)),
+            releases=len(self._releases(rows)),
             epsilon=together(parts).epsilon(delta) if parts else 0.0,
             delta=delta,
-            head=found[-1].hash,
+            head=rows[-1].hash,
         )
 
     def _append(self, kind: str, content: dict[str, Any], allowed: Any) -> int:
-        """Write a row once `allowed` has seen all rows before it and refused nothing."""
+        """Write a row if `allowed`, called with all rows before it, refuses nothing."""
         rows = self.ledger._rows
         for _ in range(TRIES):
-            found = self.ledger._read()
-            allowed(found)
+            before = self.ledger._read()
+            allowed(before)
             with rows.locked() as connection:
-                if _last(rows.read(connection)) == _last(found):
+                if _last(rows.read(connection)) == _last(before):
                     return rows.append(connection, kind, self.dataset, content)
         with rows.locked() as connection:
             return self._append_locked(connection, kind, content, allowed)
@@ -251,24 +253,24 @@ class Account:
         allowed(rows.read(connection))
         return rows.append(connection, kind, self.dataset, content)
 
-    def _allow(self, found: list[Row], content: dict[str, Any]) -> None:
+    def _allow(self, rows: list[LedgerRow], content: dict[str, Any]) -> None:
         """Refuse a release of another unit than those before, or one beyond the budget."""
-        for row in self._releases(found):
+        for row in self._releases(rows):
             _same_unit(row.content, content, self.dataset)
         run = content.get("run")
-        if run is not None and self._taken_up(found, content, run) is not None:
+        if run is not None and self._taken_up(rows, content, run) is not None:
             raise InvalidDescription("run must be taken up by one process at a time, got two.")
-        budget = self._budget(found)
+        budget = self._budget(rows)
         if budget is not None:
-            together = (*self._spent(found), *stored.spent_in(content))
+            together = (*self._spent(rows), *stored.spent_in(content))
             _refuse_beyond(together, budget, self.dataset)
 
-    def _taken_up(self, found: list[Row], content: dict[str, Any], run: str) -> int | None:
-        """The row of a run with this name, which no release has confirmed; None if there is none.
+    def _taken_up(self, rows: list[LedgerRow], content: dict[str, Any], run: str) -> int | None:
+        """Return the unconfirmed row of the run with this name; None if there is none.
 
         A confirmed one is refused: its row speaks of one release, and that is out.
         """
-        mine = [row for row in self._releases(found) if row.content.get("run") == run]
+        mine = [row for row in self._releases(rows) if row.content.get("run") == run]
         if not mine:
             return None
         number = mine[0].number
@@ -277,23 +279,21 @@ class Account:
                 f"certificate must be that of release {number}, which the run began as, got "
                 "another; begin a new run."
             )
-        if number in _confirmed(found):
+        if number in _confirmed(rows):
             raise InvalidDescription(
                 f"run must not have been released before, got that of release {number}, which is "
                 "confirmed; delete its checkpoint to begin a new run."
             )
         return number
 
-    def _releases(self, found: list[Row]) -> list[Row]:
-        return [row for row in found if row.kind == "release" and row.dataset == self.dataset]
+    def _releases(self, rows: list[LedgerRow]) -> list[LedgerRow]:
+        return [row for row in rows if row.kind == "release" and row.dataset == self.dataset]
 
-    def _spent(self, found: list[Row]) -> tuple[Certificate, ...]:
-        return tuple(p for row in self._releases(found) for p in stored.spent_in(row.content))
+    def _spent(self, rows: list[LedgerRow]) -> tuple[Certificate, ...]:
+        return tuple(p for row in self._releases(rows) for p in stored.spent_in(row.content))
 
-    def _budget(self, found: list[Row]) -> Budget | None:
-        mine = [
-            row.content for row in found if row.kind == "budget" and row.dataset == self.dataset
-        ]
+    def _budget(self, rows: list[LedgerRow]) -> Budget | None:
+        mine = [row.content for row in rows if row.kind == "budget" and row.dataset == self.dataset]
         if not mine:
             return None
         last = mine[-1]
@@ -304,7 +304,7 @@ class Account:
 
 
 class HeldAccount:
-    """An account whose releases are confirmed together, once they are where they belong."""
+    """An account whose releases are confirmed together, once all files are in place."""
 
     def __init__(self, account: Account) -> None:
         self.account = account
@@ -326,7 +326,7 @@ class HeldAccount:
 def _named(
     guarantee: Guarantee, name: str | None, purpose: str | None, adjacency: Adjacency | None
 ) -> Certificate:
-    """A bare guarantee as a release that a ledger can name."""
+    """Return a bare guarantee as the certificate of a stated release with a name."""
     if adjacency is None:
         raise InvalidDescription(
             "adjacency must be given to spend a guarantee, got None; a guarantee knows no data."
@@ -335,16 +335,16 @@ def _named(
     return certify(stated_release(what, guarantee, why, adjacency))
 
 
-def _confirmed(found: list[Row]) -> set[int]:
-    return {row.content["release"] for row in found if row.kind == "confirmation"}
+def _confirmed(rows: list[LedgerRow]) -> set[int]:
+    return {row.content["release"] for row in rows if row.kind == "confirmation"}
 
 
-def _last(found: list[Row]) -> str:
-    return found[-1].hash if found else ""
+def _last(rows: list[LedgerRow]) -> str:
+    return rows[-1].hash if rows else ""
 
 
 def _same_unit(before: dict[str, Any], now: dict[str, Any], dataset: str) -> None:
-    """Releases add up only if they protect the same thing."""
+    """Refuse to add up releases that protect different units."""
     pairs = (
         ("adjacency", stored.adjacency_in(before), stored.adjacency_in(now)),
         ("rows_per_person", stored.rows_per_person_in(before), stored.rows_per_person_in(now)),

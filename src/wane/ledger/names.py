@@ -1,4 +1,4 @@
-"""Names of data sets: written in one way, free of what a terminal would obey, told apart."""
+"""Names of data sets: one spelling, no control characters, and similar names told apart."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def same_name(given: str) -> str:
     return " ".join(word for word in spaced.split(" ") if word)
 
 
-def near_words(name: str, known: Iterable[str]) -> str:
-    """Return names that may have been meant, to end a refusal with."""
-    folded = {one.casefold(): one for one in known}
+def near_words(name: str, names: Iterable[str]) -> str:
+    """Return the names that may have been meant, as the end of an error message."""
+    folded = {one.casefold(): one for one in names}
     close = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
     if not close:
         return ""

@@ -1,4 +1,4 @@
-"""The file behind a ledger: SQLite, owner-only, append-only, and every row chained to the last.
+"""The file of a ledger: SQLite, readable by its owner only, append-only, with hash-chained rows.
 
 A row is on disk before the call that wrote it returns (`synchronous = EXTRA`), and a transaction
 that was cut off leaves nothing behind.  Triggers refuse to change or delete a row, and each row
@@ -53,8 +53,8 @@ class LedgerFault(WaneError):
 
 
 @dataclass(frozen=True)
-class Row:
-    """One row as it was read: its number, what it is about, and its hash."""
+class LedgerRow:
+    """One row as it was read: its number, kind, data set, content and hash."""
 
     number: int
     kind: str
@@ -63,7 +63,7 @@ class Row:
     hash: str
 
 
-class Rows:
+class LedgerFile:
     """The rows of one file, which must exist unless it is to be a `new` one."""
 
     def __init__(self, path: str | Path, *, new: bool = False) -> None:
@@ -77,26 +77,26 @@ class Rows:
             self._check_file()
 
     def _create(self) -> None:
-        """Make the file whole before it gets its name; never in place of another."""
-        made = self.path.parent / f".wane-{secrets.token_hex(8)}"
+        """Write the complete file before it gets its name; never replace another."""
+        part = self.path.parent / f".wane-{secrets.token_hex(8)}"
         try:
             # made with owner-only rights from the first instant on
-            os.close(os.open(made, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-            connection = sqlite3.connect(made, isolation_level=None)
+            os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+            connection = sqlite3.connect(part, isolation_level=None)
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 _prepare(connection)
                 connection.execute("COMMIT")
             finally:
                 connection.close()
-            os.link(made, self.path)
+            os.link(part, self.path)
         except FileExistsError:
             raise InvalidDescription(
                 f"ledger {self.path} must not exist yet to be a new one; leave out --new."
             ) from None
         finally:
             with suppress(OSError):
-                made.unlink(missing_ok=True)
+                part.unlink(missing_ok=True)
 
     def _check_file(self) -> None:
         try:
@@ -111,9 +111,9 @@ class Rows:
                 f"ledger {self.path} is empty, and a ledger never is; restore a backup."
             )
         with self.reading() as connection:
-            found = connection.execute("PRAGMA user_version").fetchone()[0]
-        if found not in FORMATS:
-            raise LedgerFault(f"ledger has format {found}, this version reads {FORMAT}.")
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version not in FORMATS:
+            raise LedgerFault(f"ledger has format {version}, this version reads {FORMAT}.")
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -141,7 +141,7 @@ class Rows:
                 connection.close()
 
     def _uri(self) -> str:
-        """Where to read; a file that nobody here can write to is read without a lock.
+        """Return the URI to read from; a file that nobody here can write is read without a lock.
 
         Otherwise SQLite must be able to take back what a killed writer left half done.
         """
@@ -170,36 +170,36 @@ class Rows:
         last = connection.execute("SELECT number, hash FROM rows ORDER BY number DESC").fetchone()
         number, before = (last[0] + 1, last[1]) if last else (1, "")
         text = json.dumps(content, sort_keys=True)
-        made = _hash(before, number, kind, dataset, text)
-        row = (number, kind, dataset, text, made)
+        digest = _hash(before, number, kind, dataset, text)
+        row = (number, kind, dataset, text, digest)
         connection.execute("INSERT INTO rows VALUES (?, ?, ?, ?, ?)", row)
-        connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (number, made))
+        connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (number, digest))
         return number
 
-    def read(self, connection: sqlite3.Connection) -> list[Row]:
+    def read(self, connection: sqlite3.Connection) -> list[LedgerRow]:
         """Return all rows, after checking that none was changed, dropped or slipped in."""
-        made: list[Row] = []
+        rows: list[LedgerRow] = []
         before = ""
-        found = connection.execute(
+        cursor = connection.execute(
             "SELECT number, kind, dataset, content, hash FROM rows ORDER BY number"
         )
-        for place, (number, kind, dataset, text, written) in enumerate(found, 1):
+        for place, (number, kind, dataset, text, written) in enumerate(cursor, 1):
             before = _hash(before, number, kind, dataset, text)
             if number != place or before != written:
                 raise LedgerFault(
                     f"ledger {self.path} was changed by hand at row {place}; restore a backup."
                 )
-            made.append(Row(number, kind, dataset, read_json(text, f"row {number}"), before))
-        if not self._ends_at(connection, made):
+            rows.append(LedgerRow(number, kind, dataset, read_json(text, f"row {number}"), before))
+        if not self._ends_at(connection, rows):
             raise LedgerFault(
                 f"ledger {self.path} was changed by hand: rows are missing at its end; restore a "
                 "backup."
             )
-        return made
+        return rows
 
     @staticmethod
-    def _ends_at(connection: sqlite3.Connection, rows: list[Row]) -> bool:
-        """Whether the last row is the one that the head names."""
+    def _ends_at(connection: sqlite3.Connection, rows: list[LedgerRow]) -> bool:
+        """Return whether the last row is the one that the head names."""
         if connection.execute("PRAGMA user_version").fetchone()[0] == 1:
             return True
         head = connection.execute("SELECT number, hash FROM head").fetchone()
@@ -230,12 +230,12 @@ def _prepare(connection: sqlite3.Connection) -> None:
 
 
 def _hash(before: str, number: int, kind: str, dataset: str, text: str) -> str:
-    whole = json.dumps([before, number, kind, dataset, text])
-    return hashlib.sha256(whole.encode()).hexdigest()
+    text_of_row = json.dumps([before, number, kind, dataset, text])
+    return hashlib.sha256(text_of_row.encode()).hexdigest()
 
 
 def _split(script: str) -> Iterator[str]:
-    """Single statements: `executescript` would commit the transaction it runs in."""
+    """Yield single statements: `executescript` would commit the transaction it runs in."""
     statement = ""
     for line in script.splitlines():
         statement += line + "\n"

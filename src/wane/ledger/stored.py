@@ -1,4 +1,4 @@
-"""Releases as a ledger holds them: what is read back costs what was spent.
+"""Certificates as rows of a ledger; a certificate that is read back costs what was spent.
 
 A row holds the descriptions of its runs, from which every guarantee can be computed again.  Chains
 on a posterior keep their sampler, since some theorems need it.  It also holds the guarantee of each
@@ -32,7 +32,7 @@ from wane.describe.json_text import read_json
 from wane.describe.kinds import description_from_fields
 from wane.describe.samples import Sampler, SamplesOfDescent
 from wane.errors import InvalidDescription
-from wane.ledger import kept
+from wane.ledger import guarantee_fields
 
 KNOWN = 512
 """Rows whose certificates are kept in memory; computing one may take seconds."""
@@ -41,31 +41,31 @@ KNOWN = 512
 def stored(
     certificate: Certificate, sampler: Sampler | None = None, deltas: Iterable[float] = ()
 ) -> dict[str, Any]:
-    """Return what a row holds of a release; its guarantees are exact at these deltas."""
-    made = certificate_to_fields(certificate)
-    rows = made["releases"]
+    """Return the fields of a row for a release; its guarantees are exact at these deltas."""
+    fields = certificate_to_fields(certificate)
+    rows = fields["releases"]
     if sampler is not None:
         rows[-1]["sampler"] = sampler.to_fields()
     for row, part in zip(rows, certificate.parts, strict=True):
         if not isinstance(part.description, StatedRelease):
             row.update(_certified(part, row, tuple(deltas)))
-    return made
+    return fields
 
 
 def _certified(
     part: CertifiedRelease, row: Mapping[str, Any], deltas: tuple[float, ...]
 ) -> dict[str, Any]:
-    """Each theorem's guarantee, with the hash of what it was certified for; nothing if none holds.
+    """Return each theorem's guarantee and the hash of what was certified; empty if none holds.
 
     A guarantee that promises nothing is left out.
     """
     claims = []
     for verdict in part.applicable:
         try:
-            found = kept.to_fields(verdict.conclusion, deltas)
+            guarantee = guarantee_fields.to_fields(verdict.conclusion, deltas)
         except InvalidDescription:
             continue
-        claims.append({"theorem": verdict.theorem.name, "guarantee": found})
+        claims.append({"theorem": verdict.theorem.name, "guarantee": guarantee})
     if not claims:
         return {}
     return {"certified": {"claims": claims, "wane": __version__, "sha256": _hash(row)}}
@@ -82,7 +82,7 @@ def certificate_in(content: Mapping[str, Any]) -> Certificate:
 
 
 def spent_in(content: Mapping[str, Any]) -> tuple[Certificate, ...]:
-    """Return the releases of a row, as little computed again as their cost needs."""
+    """Return the certificates of a row, computed again only where their cost needs it."""
     rows = content["certificate"]["releases"]
     if all(_is_current(row) for row in rows):
         return tuple(_as_certified(row) for row in rows)
@@ -90,26 +90,26 @@ def spent_in(content: Mapping[str, Any]) -> tuple[Certificate, ...]:
 
 
 def _is_current(row: Mapping[str, Any]) -> bool:
-    """Whether this version of wane certified what the row describes, and kept the result."""
+    """Return whether this version certified what the row describes, and stored the result."""
     if "run" not in row:
         return True
-    found = row.get("certified", {})
-    same = found.get("wane") == __version__ and found.get("sha256") == _hash(row)
-    return bool(same and "claims" in found)
+    certified = row.get("certified", {})
+    same = certified.get("wane") == __version__ and certified.get("sha256") == _hash(row)
+    return bool(same and "claims" in certified)
 
 
 def _as_certified(row: Mapping[str, Any]) -> Certificate:
     if "run" not in row:
         return _part(row)
-    found = row["certified"]
+    certified = row["certified"]
     return recalled(
         description_from_fields(without_facts(row["run"])),
         [
             (claim["theorem"], guarantee)
-            for claim in found["claims"]
-            for guarantee in kept.from_fields(claim["guarantee"])
+            for claim in certified["claims"]
+            for guarantee in guarantee_fields.from_fields(claim["guarantee"])
         ],
-        because=f"by wane {found['wane']}, when it was spent",
+        because=f"by wane {certified['wane']}, when it was spent",
         rows_per_person=row.get("rows_per_person", 1),
     )
 

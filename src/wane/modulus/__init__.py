@@ -1,4 +1,4 @@
-"""Amplification by iteration under a modulus of one's own: what two runs' last iterates tell.
+"""Amplification by iteration for a step with a modulus of continuity that the caller gives.
 
 Give how far apart a step can drive two points, how far the two runs' steps differ at one point, and
 the noise; `best_path` finds the cheapest way to bring the runs together, which is a certificate.

@@ -1,4 +1,4 @@
-"""Noisy gradient descent-ascent on a saddle problem, as data, with the guarantee of its end."""
+"""The description of noisy gradient descent-ascent on a saddle problem, and its guarantee."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from wane.describe import Adjacency, check
+from wane import arguments
+from wane.describe import Adjacency
 from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
@@ -45,16 +46,18 @@ class NoisyDescentAscent:
     adjacency: Adjacency = Adjacency.REPLACE_ONE
 
     def __post_init__(self) -> None:
-        check.real("gradient_bound", self.gradient_bound, above=0.0)
-        check.real("smoothness", self.smoothness, least=0.0)
-        check.real("step_size", self.step_size, above=0.0)
-        check.real("noise_std", self.noise_std, above=0.0, cure="noise makes the run private")
-        check.whole("records", self.records, least=1)
-        check.whole("steps", self.steps, least=1, most=20_000)
+        arguments.real("gradient_bound", self.gradient_bound, above=0.0)
+        arguments.real("smoothness", self.smoothness, least=0.0)
+        arguments.real("step_size", self.step_size, above=0.0)
+        arguments.real("noise_std", self.noise_std, above=0.0, cure="noise makes the run private")
+        arguments.whole("records", self.records, least=1)
+        arguments.whole("steps", self.steps, least=1, most=20_000)
         object.__setattr__(self, "adjacency", adjacency_of("adjacency", self.adjacency))
-        check.real("strong_monotonicity", self.strong_monotonicity, least=0.0, most=self.smoothness)
+        arguments.real(
+            "strong_monotonicity", self.strong_monotonicity, least=0.0, most=self.smoothness
+        )
         if self.diameter != math.inf:
-            check.real("diameter", self.diameter, above=0.0)
+            arguments.real("diameter", self.diameter, above=0.0)
         if self.strong_monotonicity > 0.0 and not (
             self.strong_monotonicity * self.diameter <= 2.0 * self.gradient_bound
         ):
@@ -66,7 +69,7 @@ class NoisyDescentAscent:
 
     @property
     def shift(self) -> float:
-        """How far one record moves a step."""
+        """The largest distance by which one record moves a step."""
         total = self.adjacency.sensitivity(self.gradient_bound)
         return self.step_size * total / self.records * (1.0 + 4e-16)
 
@@ -89,5 +92,5 @@ class NoisyDescentAscent:
 
     @property
     def guarantee(self) -> GaussianDP:
-        """What the last iterate tells of one record; composition is one of the paths."""
+        """The guarantee of the last iterate; composition is one of the paths considered."""
         return self.path.guarantee

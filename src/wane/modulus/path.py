@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
@@ -46,7 +46,7 @@ _WIDEST = 1e3
 
 @dataclass(frozen=True)
 class BestPath:
-    """Two runs brought together, and what that costs.
+    """A path on which two runs become equal, and the mu that it certifies.
 
     Attributes:
         distances: how far apart the runs are before the first step, ..., after the last (zero).
@@ -68,15 +68,15 @@ class BestPath:
         return GaussianDP(self.mu)
 
     def renyi(self, order: float) -> float:
-        """The Renyi divergence of this order is at most order * mu^2/2, in both directions."""
+        """Return an upper bound on the Renyi divergence in both directions: order * mu^2/2."""
         return self.guarantee.renyi(order)
 
     def epsilon(self, delta: float) -> float:
-        """Epsilon at this delta, never rounded down."""
+        """Return epsilon at this delta, never rounded down."""
         return self.guarantee.epsilon(delta)
 
     def delta(self, epsilon: float) -> float:
-        """Delta at this epsilon, never rounded down."""
+        """Return delta at this epsilon, never rounded down."""
         return self.guarantee.delta(epsilon)
 
 
@@ -98,16 +98,16 @@ def best_path(
     at any step.
     """
     steps = _Steps.read(modulus, shifts, noise_stds)
-    start = check.real("distance", distance, least=0.0)
-    widest = math.inf if diameter is None else check.real("diameter", diameter, above=0.0)
+    start = arguments.real("distance", distance, least=0.0)
+    widest = math.inf if diameter is None else arguments.real("diameter", diameter, above=0.0)
     start = min(start, widest)
     grid = _first_grid(steps, start, widest)
     rows = [grid] * len(steps)
     spread = math.log(grid[-1] / grid[-2]) if len(grid) > 2 else 1.0
     best: BestPath | None = None
     for _ in range(_PASSES):
-        found = _rolled_out(steps, rows, start, widest)
-        best = found if best is None or found.mu < best.mu else best
+        candidate = _rolled_out(steps, rows, start, widest)
+        best = candidate if best is None or candidate.mu < best.mu else best
         rows = _around(best, spread, grid, len(steps))
         spread *= 0.2
     assert best is not None
@@ -116,7 +116,7 @@ def best_path(
 
 @dataclass(frozen=True)
 class _Steps:
-    """The user's numbers, checked, and the modulus, watched."""
+    """The checked arguments of `best_path`, with a modulus that is checked at every call."""
 
     modulus: UserModulus
     shifts: tuple[float, ...]
@@ -129,8 +129,8 @@ class _Steps:
                 f"modulus must be a function of the step and the distance, got {modulus!r:.60}; "
                 "wane.modulus.from_values makes one of numbers."
             )
-        moved = tuple(check.real("shifts", s, least=0.0) for s in shifts)
-        noises = tuple(check.real("noise_stds", s, least=0.0) for s in noise_stds)
+        moved = tuple(arguments.real("shifts", s, least=0.0) for s in shifts)
+        noises = tuple(arguments.real("noise_stds", s, least=0.0) for s in noise_stds)
         if len(moved) != len(noises) or not 1 <= len(noises) <= MOST_STEPS:
             raise InvalidDescription(
                 f"shifts and noise_stds must have one number for each of 1 to {MOST_STEPS} steps, "
@@ -142,7 +142,7 @@ class _Steps:
         return len(self.shifts)
 
     def reached(self, step: int, distance: float) -> float:
-        """How far apart the runs can be before the noise of this step, counted from zero."""
+        """Return the largest distance of the runs before the noise of step number `step` from 0."""
         if distance == 0.0:
             return self.shifts[step]
         try:
@@ -160,7 +160,7 @@ class _Steps:
         return value + self.shifts[step]
 
     def reached_from(self, step: int, grid: Array) -> Array:
-        """The same from every distance of an increasing grid; refused if it ever falls."""
+        """Return `reached` for an increasing grid of distances; refuse a modulus that decreases."""
         if isinstance(self.modulus, GridModulus):
             values = self.modulus.on_grid(step + 1, grid) + self.shifts[step]
             values[grid == 0.0] = self.shifts[step]
@@ -179,7 +179,7 @@ class _Steps:
 
 
 def _first_grid(steps: _Steps, start: float, widest: float) -> Array:
-    """Zero, and distances in equal proportions up to the furthest that a path could want."""
+    """Return zero and geometrically spaced distances up to the largest that a path could use."""
     scale = start + math.fsum(steps.shifts)
     if math.isfinite(widest):
         scale = max(scale, widest)
@@ -198,17 +198,17 @@ def _first_grid(steps: _Steps, start: float, widest: float) -> Array:
 
 
 def _around(best: BestPath, spread: float, grid: Array, count: int) -> list[Array]:
-    """Finer grids about the best path; where the runs have met, the first grid again."""
+    """Return finer grids around the best path; where the runs are equal, the first grid again."""
     fan = np.exp(np.linspace(-2.0 * spread, 2.0 * spread, _FAN))
-    known = dict(zip(range(best.first_step - 1, count), best.distances, strict=False))
+    distances = dict(zip(range(best.first_step - 1, count), best.distances, strict=False))
     return [
-        np.concatenate([[0.0], known[step] * fan]) if known.get(step, 0.0) > 0.0 else grid
+        np.concatenate([[0.0], distances[step] * fan]) if distances.get(step, 0.0) > 0.0 else grid
         for step in range(count)
     ]
 
 
 def _rolled_out(steps: _Steps, rows: list[Array], start: float, widest: float) -> BestPath:
-    """The path that the values on these grids suggest, with payments that keep the constraints."""
+    """Return the path that the values on these grids suggest, with payments that are feasible."""
     ahead = _ahead(steps, rows)
     first, begun = 0, start
     if math.isfinite(widest):
@@ -240,7 +240,7 @@ def _rolled_out(steps: _Steps, rows: list[Array], start: float, widest: float) -
 
 @dataclass(frozen=True)
 class _Segments:
-    """The cost to come after a step, as lines `A v^2 + B` for distances from `low` to `high`."""
+    """The cost to come after a step: lines `A v^2 + B` for distances from `low` to `high`."""
 
     low: Array
     high: Array
@@ -249,7 +249,7 @@ class _Segments:
 
     @classmethod
     def of(cls, grid: Array, values: Array) -> _Segments:
-        """Zero by itself, for there the cost may jump; then lines between neighbours."""
+        """Return zero as a segment of its own, where the cost may jump, and the lines after it."""
         low = np.concatenate([[0.0, 0.0], grid[1:-1]]) if len(grid) > 1 else np.zeros(1)
         high = grid
         squares = grid * grid
@@ -260,7 +260,7 @@ class _Segments:
         return cls(low, high, slope, values - slope * squares)
 
     def choose(self, reached: Array, noise: float) -> tuple[Array, Array]:
-        """The best distance after a step from each reached one, and the cost of all the rest."""
+        """Return the best distance after a step from each reached one, and the cost from there."""
         far = reached[:, None]
         with np.errstate(invalid="ignore", over="ignore"):
             wanted = far / (1.0 + noise * noise * self.slope)
@@ -275,7 +275,7 @@ class _Segments:
 
 
 def _ahead(steps: _Steps, rows: list[Array]) -> list[_Segments]:
-    """After each step, the cost to come; at the end the runs must have met.
+    """Return the cost to come after each step; at the end the distance must be zero.
 
     Lines between grid points are a guess, above or below the truth: they only choose where to go.
     """
@@ -290,7 +290,7 @@ def _ahead(steps: _Steps, rows: list[Array]) -> list[_Segments]:
 def _choice(
     steps: _Steps, step: int, distance: float, ahead: list[_Segments]
 ) -> tuple[float, float]:
-    """Where to be after this step, and the guessed cost of it and the rest."""
+    """Return the distance to choose after this step, and an estimate of the cost from here on."""
     reached = np.array([steps.reached(step, distance)])
     following, cost = ahead[step].choose(reached, steps.noise_stds[step])
     return float(following[0]), float(cost[0])

@@ -1,4 +1,4 @@
-"""Moduli of steps that many people take, as functions of the step and the distance.
+"""The moduli of common steps, as functions of the step's number and the distance.
 
 A step size is one number, or one for each step.  Every function returns what `best_path` takes.
 """
@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.modulus.path import GridModulus, UserModulus
 from wane.theorems.lemmas import modulus_rows
@@ -26,33 +26,33 @@ _REMEMBERED = 64
 def smooth_convex(
     step_size: StepSize, smoothness: float, strong_convexity: float = 0.0
 ) -> UserModulus:
-    """A gradient step on a convex, smooth function: Lipschitz with max(1 - eta m, eta M - 1)."""
-    M = check.real("smoothness", smoothness, above=0.0)
-    m = check.real("strong_convexity", strong_convexity, least=0.0, most=M)
+    """Return the modulus max(1 - eta m, eta M - 1) of a step on a smooth convex function."""
+    M = arguments.real("smoothness", smoothness, above=0.0)
+    m = arguments.real("strong_convexity", strong_convexity, least=0.0, most=M)
     return _rows(step_size, lambda eta: modulus_rows.strongly_convex_smooth(eta, m, M))
 
 
 def smooth(step_size: StepSize, smoothness: float, change: float = math.inf) -> UserModulus:
-    """A gradient step on any smooth function whose gradient changes by at most `change`."""
-    M, G = check.real("smoothness", smoothness, least=0.0), _change(change)
+    """Return the modulus of a step on a smooth function whose gradients differ by <= `change`."""
+    M, G = arguments.real("smoothness", smoothness, least=0.0), _change(change)
     return _rows(step_size, lambda eta: modulus_rows.smooth_bounded(eta, M, G))
 
 
 def bounded_change(
     step_size: StepSize, change: float, strong_convexity: float = 0.0
 ) -> UserModulus:
-    """A subgradient step on a convex function whose gradients change by at most `change`."""
-    G = check.real("change", change, least=0.0)
-    m = check.real("strong_convexity", strong_convexity, least=0.0)
+    """Return the modulus of a step on a convex function whose gradients differ by <= `change`."""
+    G = arguments.real("change", change, least=0.0)
+    m = arguments.real("strong_convexity", strong_convexity, least=0.0)
     return _rows(step_size, lambda eta: modulus_rows.nonsmooth_convex(eta, G, m))
 
 
 def hoelder(
     step_size: StepSize, exponent: float, constant: float, change: float = math.inf
 ) -> UserModulus:
-    """A gradient step on a function that is convex, with a Hoelder gradient, on the whole space."""
-    p = check.real("exponent", exponent, least=0.0, most=1.0)
-    H, G = check.real("constant", constant, least=0.0), _change(change)
+    """Return the modulus of a step on a convex function whose gradient is Hoelder everywhere."""
+    p = arguments.real("exponent", exponent, least=0.0, most=1.0)
+    H, G = arguments.real("constant", constant, least=0.0), _change(change)
     return _rows(step_size, lambda eta: modulus_rows.weakly_smooth_refined(eta, H, p, G))
 
 
@@ -63,22 +63,22 @@ def descent_ascent(
     change: float = math.inf,
     strong_monotonicity: float = 0.0,
 ) -> UserModulus:
-    """A step of descent in x and ascent in y on f(x, y), convex in x and concave in y.
+    """Return the modulus of descent in x and ascent in y on f(x, y), convex in x, concave in y.
 
     The field (df/dx, -df/dy) is monotone, Lipschitz with `smoothness`, and changes by at most
     `change` between two points.
 
     Claim.  psi(w) = (1 - 2 eta m) w + min((eta G)^2, (eta M)^2 w).
     """
-    M, G = check.real("smoothness", smoothness, least=0.0), _change(change)
-    m = check.real("strong_monotonicity", strong_monotonicity, least=0.0, most=M)
+    M, G = arguments.real("smoothness", smoothness, least=0.0), _change(change)
+    m = arguments.real("strong_monotonicity", strong_monotonicity, least=0.0, most=M)
     return _rows(step_size, lambda eta: modulus_rows.dissipative(eta, 0.0, m, M=M, G=G))
 
 
 def sum_of_parts(
     step_size: StepSize, parts: Sequence[Callable[[StepSize], UserModulus]]
 ) -> UserModulus:
-    """A gradient step on a sum of functions of different regularity.
+    """Return the modulus of a gradient step on a sum of functions of different regularity.
 
     Each part is a function from a step size to the modulus of a step on that part alone, such as
     `lambda eta: wane.modulus.hoelder(eta, 0.5, 2.0)`.
@@ -97,7 +97,7 @@ def sum_of_parts(
 
 
 def from_values(distances: ArrayLike, values: ArrayLike) -> UserModulus:
-    """A modulus known at some distances only: between two of them the value at the larger counts.
+    """Return the modulus with these values; between two distances the larger one's value is used.
 
     `values` is one row for all steps, or a row for each step.  Beyond the largest distance nothing
     is known, and the modulus is infinite.
@@ -127,7 +127,7 @@ def from_values(distances: ArrayLike, values: ArrayLike) -> UserModulus:
 
 
 def _weights(parts: int) -> list[list[float]]:
-    """Weights that sum to one: a grid for two parts, and equal ones with one favoured for more."""
+    """Return weights that sum to one: a grid for two parts, near-equal ones for more."""
     if parts == 1:
         return [[1.0]]
     ends = [0.01, 0.03, *(i / _SHARES for i in range(1, _SHARES)), 0.97, 0.99]
@@ -142,14 +142,14 @@ def _weights(parts: int) -> list[list[float]]:
 
 
 def _change(value: float) -> float:
-    """A bound on a gradient's change, which may be unknown."""
-    return math.inf if value == math.inf else check.real("change", value, least=0.0)
+    """Return a checked bound on the change of a gradient; infinity stands for an unknown bound."""
+    return math.inf if value == math.inf else arguments.real("change", value, least=0.0)
 
 
 def _sizes(step_size: StepSize) -> Callable[[int], float]:
-    """The size of each step, counted from one."""
+    """Return the function that gives the size of each step, counted from one."""
     if isinstance(step_size, Sequence):
-        sizes = [check.real("step_size", one, above=0.0) for one in step_size]
+        sizes = [arguments.real("step_size", one, above=0.0) for one in step_size]
 
         def chosen(step: int) -> float:
             if step > len(sizes):
@@ -159,12 +159,12 @@ def _sizes(step_size: StepSize) -> Callable[[int], float]:
             return sizes[step - 1]
 
         return chosen
-    one = check.real("step_size", step_size, above=0.0)
+    one = arguments.real("step_size", step_size, above=0.0)
     return lambda _: one
 
 
-class _Rows(GridModulus):
-    """The modulus of each step from the row of its step size, each made once."""
+class _ModulusPerStep(GridModulus):
+    """A modulus for each step, computed once for each step size."""
 
     def __init__(self, sizes: Callable[[int], float], row: Callable[[float], Modulus]) -> None:
         self._sizes, self._row = sizes, row
@@ -232,4 +232,4 @@ def _on_grid(phi: UserModulus, grid: Array) -> Array:
 
 
 def _rows(step_size: StepSize, row: Callable[[float], Modulus]) -> UserModulus:
-    return _Rows(_sizes(step_size), row)
+    return _ModulusPerStep(_sizes(step_size), row)

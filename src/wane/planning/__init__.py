@@ -1,4 +1,4 @@
-"""From a privacy target and public constants to a run: `plan`, and what it is set beside."""
+"""Plan a run from a privacy target and public constants, and compare it with other methods."""
 
 from wane.planning.constant_steps import (
     descent_noise,

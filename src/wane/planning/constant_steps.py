@@ -1,4 +1,4 @@
-"""How many steps and how much noise: the plan of noisy descent with the least excess risk.
+"""The number of equal noisy steps, and their noise, with the least bound on the excess risk.
 
 Everything here needs losses that are strongly convex and smooth, a full batch at every step, a
 start that ignores the data, and an optimum in the INTERIOR of the domain: where the optimum lies
@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from wane.describe import check
+from wane import arguments
 from wane.describe.noise import GradientNoise
 from wane.numerics.rounding import inflate
 from wane.theorems.log_sobolev.dynamics import contraction_gap, log_one_minus
@@ -21,7 +21,7 @@ _MOST_STEPS = 10**15
 
 
 @dataclass(frozen=True)
-class Plan:
+class DescentPlan:
     """A number of steps and the noise that makes them private.
 
     Attributes:
@@ -50,16 +50,16 @@ def descent_noise(
     records: int,
     step_size: float,
 ) -> GradientNoise:
-    """This much noise on the averaged gradient makes the last of these steps mu-Gaussian private.
+    """Return the noise on the averaged gradient that makes the last iterate mu-Gaussian private.
 
     Claim.  s = (S/mu) sqrt((1 + c)/(1 - c) (1 - c^K)/(1 + c^K)), rounded up; needs no optimum.
     Source.  [bok2024shifted]; see docs/proofs/joint-programme.md.
     """
     gap = contraction_gap(step_size, strong_convexity, smoothness)
-    level = check.real("mu", mu, above=0.0, cure="mu = 0 would need infinite noise")
-    total = check.real("sensitivity", sensitivity, above=0.0, cure="without it nothing leaks")
-    n = check.whole("records", records, least=1)
-    count = check.whole("steps", steps, least=1)
+    level = arguments.real("mu", mu, above=0.0, cure="mu = 0 would need infinite noise")
+    total = arguments.real("sensitivity", sensitivity, above=0.0, cure="without it nothing leaks")
+    n = arguments.whole("records", records, least=1)
+    count = arguments.whole("steps", steps, least=1)
     spread = float((2 - gap) / gap) * math.tanh(-0.5 * count * log_one_minus(gap))
     return GradientNoise(max(inflate(total / n / level * math.sqrt(spread), _RAISED), 1e-300))
 
@@ -74,8 +74,8 @@ def plan_descent(
     records: int,
     step_size: float,
     start_distance_squared: float,
-) -> Plan:
-    """The last iterate is mu-Gaussian private, and no other number of steps promises less risk.
+) -> DescentPlan:
+    """Return the mu-Gaussian private plan of equal steps with the least bound on the risk.
 
     The optimum must lie in the interior of the domain.  `sensitivity` is that of the sum of all
     gradients (twice their bound where a record is replaced), divided by the public number
@@ -88,11 +88,11 @@ def plan_descent(
     Source.  docs/proofs/log-sobolev.md, Theorem E.
     """
     gap = contraction_gap(step_size, strong_convexity, smoothness)
-    level = check.real("mu", mu, above=0.0, cure="mu = 0 would need infinite noise")
-    total = check.real("sensitivity", sensitivity, above=0.0, cure="without it nothing leaks")
-    d = check.whole("dimension", dimension, least=1)
-    n = check.whole("records", records, least=1)
-    D = check.real("start_distance_squared", start_distance_squared, least=0.0)
+    level = arguments.real("mu", mu, above=0.0, cure="mu = 0 would need infinite noise")
+    total = arguments.real("sensitivity", sensitivity, above=0.0, cure="without it nothing leaks")
+    d = arguments.whole("dimension", dimension, least=1)
+    n = arguments.whole("records", records, least=1)
+    D = arguments.real("start_distance_squared", start_distance_squared, least=0.0)
     reach = float(step_size) / float(gap) * (total / n / level)
     floor = max(d * reach * reach, 1e-300)
     log_c = log_one_minus(gap)
@@ -114,7 +114,7 @@ def plan_descent(
         step_size=step_size,
     )
     best = 0.5 * smoothness * floor * (D / (D + floor))
-    return Plan(steps, noise, inflate(risk(steps), 1e-12), ideal, inflate(best, _RAISED))
+    return DescentPlan(steps, noise, inflate(risk(steps), 1e-12), ideal, inflate(best, _RAISED))
 
 
 def excess_risk(
@@ -127,16 +127,16 @@ def excess_risk(
     step_size: float,
     start_distance_squared: float,
 ) -> float:
-    """The expected excess risk of the last iterate is at most this, if the optimum is interior.
+    """Return a bound on the expected excess risk of the last iterate, for an interior optimum.
 
     Claim.  (M/2)(c^(2K) D + d (eta s)^2 (1 - c^(2K))/(1 - c^2)); exact for isotropic quadratics.
     Source.  docs/proofs/log-sobolev.md, Theorem E; sharpens [chourasia2021dynamics, Lemma 6].
     """
     gap = contraction_gap(step_size, strong_convexity, smoothness)
-    count = check.whole("steps", steps, least=0)
-    std = check.real("gradient_noise_std", gradient_noise_std, least=0.0)
-    d = check.whole("dimension", dimension, least=1)
-    D = check.real("start_distance_squared", start_distance_squared, least=0.0)
+    count = arguments.whole("steps", steps, least=0)
+    std = arguments.real("gradient_noise_std", gradient_noise_std, least=0.0)
+    d = arguments.whole("dimension", dimension, least=1)
+    D = arguments.real("start_distance_squared", start_distance_squared, least=0.0)
     if count == 0:
         return inflate(0.5 * smoothness * D, _RAISED)
     exponent = 2.0 * count * log_one_minus(gap)
@@ -154,16 +154,16 @@ def output_perturbation_risk(
     dimension: int,
     records: int,
 ) -> float:
-    """Adding noise to the exact optimum costs this; a plan with short steps never promises more.
+    """Return a bound on the excess risk of the exact optimum with noise added to it.
 
     Claim.  (M/2) d (S/(m mu))^2, for an optimum in the interior: its sensitivity is S/m.  Plans
     with step_size <= 2/(strong_convexity + smoothness) are never above.
     """
-    M = check.real("smoothness", smoothness, above=0.0)
+    M = arguments.real("smoothness", smoothness, above=0.0)
     contraction_gap(1.0 / M, strong_convexity, M)
-    level = check.real("mu", mu, above=0.0)
-    total = check.real("sensitivity", sensitivity, least=0.0)
-    d = check.whole("dimension", dimension, least=1)
-    n = check.whole("records", records, least=1)
+    level = arguments.real("mu", mu, above=0.0)
+    total = arguments.real("sensitivity", sensitivity, least=0.0)
+    d = arguments.whole("dimension", dimension, least=1)
+    n = arguments.whole("records", records, least=1)
     reach = Fraction(total) / (n * Fraction(strong_convexity) * Fraction(level))
     return inflate(0.5 * M * d * float(reach) ** 2, _RAISED)

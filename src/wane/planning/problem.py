@@ -1,4 +1,4 @@
-"""What a plan is made for: public constants of the losses, and nothing about the data."""
+"""The problem that a plan solves: public constants of the losses, and nothing about the data."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class Problem(Checked):
 
     @property
     def sensitivity(self) -> float:
-        """How far one record moves the averaged gradient."""
+        """The largest change of the averaged gradient that one record can cause."""
         return self.adjacency.sensitivity(self.gradient_bound) / self.records
 
     @property
     def no_step_risk(self) -> float:
-        """The excess risk of the start itself: nothing is learnt, and nothing is leaked.
+        """A bound on the excess risk of the start, which uses no data.
 
         Claim.  The least of M R^2/2, C R and C^2/(2 m), as the gradient vanishes at the minimiser.
         """
@@ -76,7 +76,7 @@ class Problem(Checked):
         return min(0.5 * M * R * R, C * R, steep) * (1.0 + 1e-15)
 
     def run(self, phases: list[Phase], ridge: float) -> NoisyDescent:
-        """The description of these phases, in the ball that holds the minimiser."""
+        """Return the description of these phases, in the ball that contains the minimiser."""
         objective = Objective(
             gradient_bound=self.gradient_bound,
             smoothness=self.smoothness,
@@ -97,10 +97,10 @@ class Problem(Checked):
 
 
 def _above(numerator: float, denominator: float) -> float:
-    """A quotient that is not too small; infinite for a denominator of zero."""
+    """Return a quotient that is not too small; infinity for a denominator of zero."""
     return math.nextafter(numerator / denominator, math.inf) if denominator > 0.0 else math.inf
 
 
 def _below(numerator: float, denominator: float) -> float:
-    """A quotient whose product with the denominator is at most the numerator."""
+    """Return a quotient whose product with the denominator is at most the numerator."""
     return math.nextafter(numerator / denominator * (1.0 - 4e-16), 0.0)

@@ -1,4 +1,4 @@
-"""The excess risk that a described run is certified to stay below, on average over its noise.
+"""Upper bounds on the expected excess risk of a described run.
 
 The run takes full batches of convex, smooth losses in a ball about the origin, where it starts and
 within which the averaged loss L has a minimiser of the whole space.  F is L with the ridge.  Three
@@ -14,7 +14,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from wane.describe import FullBatch, LastIterate, NoisyDescent, check
+from wane import arguments
+from wane.describe import FullBatch, LastIterate, NoisyDescent
 from wane.describe.domains import Ball
 from wane.errors import InvalidDescription
 from wane.numerics.rounding import inflate
@@ -28,7 +29,7 @@ _VIRTUAL = (1.0, 2.0, 4.0, 0.5)
 
 
 @dataclass(frozen=True)
-class Steps:
+class EqualSteps:
     """Equal steps: how many, their size, the deviation of the noise on the averaged gradient."""
 
     count: int
@@ -54,13 +55,13 @@ class Landscape:
 
     @property
     def reach(self) -> float:
-        """The minimiser of F is no further from the origin: R, and |grad L(0)|/(m + ridge)."""
+        """A bound on the minimiser of F: the lesser of R and |grad L(0)|/(m + ridge)."""
         steep = self.gradient_bound / self.low if self.low > 0.0 else math.inf
         return min(self.radius, steep)
 
 
 def excess_risk_of(run: NoisyDescent) -> float:
-    """Return a bound on E[L(last iterate)] - min L, whatever the data; see the module's words.
+    """Return a bound on E[L(last iterate)] - min L that holds for all data (module docstring).
 
     `objective` must declare gradient_bound, smoothness, strong_convexity >= 0 (all but the first on
     the whole space) and dimension; the domain is a ball about the origin that holds a minimiser of
@@ -69,11 +70,11 @@ def excess_risk_of(run: NoisyDescent) -> float:
     land = _landscape(run)
     phases = zip(run.plan, run.gradient_noise_stds.tolist(), strict=True)
     return risk_of_steps(
-        land, [Steps(p.repeat, p.step_size, noise, p.cool_down) for p, noise in phases]
+        land, [EqualSteps(p.repeat, p.step_size, noise, p.cool_down) for p, noise in phases]
     )
 
 
-def risk_of_steps(land: Landscape, steps: Iterable[Steps], *, trials: int = 4) -> float:
+def risk_of_steps(land: Landscape, steps: Iterable[EqualSteps], *, trials: int = 4) -> float:
     """Return the excess risk of the losses, without the ridge, after these steps.
 
     `trials` virtual steps are tried; with none contraction alone is used, which takes no time.
@@ -85,17 +86,17 @@ def risk_of_steps(land: Landscape, steps: Iterable[Steps], *, trials: int = 4) -
         square, gap = _after_leg(land, leg, square, trials)
     gap = min(gap, 0.5 * land.high * square)
     biased = 0.25 * land.radius**2 + land.reach * math.sqrt(square)
-    found = min(
+    risk = min(
         gap + 0.5 * land.ridge * land.radius**2,
         0.5 * (land.high - land.ridge) * square + land.ridge * biased,
     )
-    return inflate(found, RAISED)
+    return inflate(risk, RAISED)
 
 
 def _after_leg(
-    land: Landscape, leg: Sequence[Steps], square: float, trials: int
+    land: Landscape, leg: Sequence[EqualSteps], square: float, trials: int
 ) -> tuple[float, float]:
-    """The squared distance and the gap of F after steps that do not grow."""
+    """Return the squared distance and the gap of F after steps that do not grow."""
     if leg[0].cool_down:
         for steps in leg:
             square = _cooled(land, steps, square)
@@ -108,14 +109,17 @@ def _after_leg(
     return square, gap
 
 
-def _contracted(land: Landscape, steps: Steps, square: float) -> float:
-    """E|x - x*|^2 after equal steps: c^(2K) D + d v (1 - c^(2K))/(1 - c^2), projections or none."""
+def _contracted(land: Landscape, steps: EqualSteps, square: float) -> float:
+    """Return the bound c^(2K) D + d v (1 - c^(2K))/(1 - c^2) on E|x - x*|^2 after equal steps."""
     grown = 1.0 - min(steps.size * land.low, 2.0 - steps.size * land.high)
     return _noisy(grown, steps, square, land.dimension)
 
 
-def _cooled(land: Landscape, steps: Steps, square: float) -> float:
-    """After steps towards the origin: |c (x - x*) - (1 - c) x*| before the noise."""
+def _cooled(land: Landscape, steps: EqualSteps, square: float) -> float:
+    """Return a bound on E|x - x*|^2 after steps towards the origin, which use no record.
+
+    Before the noise the distance is at most |c (x - x*) - (1 - c) x*|.
+    """
     shrunk = abs(1.0 - steps.size * land.ridge) ** steps.count
     if steps.size * land.ridge > 1.0:
         return math.inf
@@ -123,8 +127,8 @@ def _cooled(land: Landscape, steps: Steps, square: float) -> float:
     return moved * moved + _noisy(1.0 - steps.size * land.ridge, steps, 0.0, land.dimension)
 
 
-def _noisy(factor: float, steps: Steps, square: float, dimension: int) -> float:
-    """c^(2K) D + d v (1 + c^2 + ... + c^(2K-2))."""
+def _noisy(factor: float, steps: EqualSteps, square: float, dimension: int) -> float:
+    """Return c^(2K) D + d v (1 + c^2 + ... + c^(2K-2))."""
     variance = dimension * (steps.size * steps.noise) ** 2
     if factor == 1.0:
         return square + steps.count * variance
@@ -135,16 +139,18 @@ def _noisy(factor: float, steps: Steps, square: float, dimension: int) -> float:
     return math.exp(exponent) * square + variance * total
 
 
-def _last_iterate_gap(land: Landscape, leg: Sequence[Steps], square: float, trials: int) -> float:
-    """E F(last) - min F by the last iterate's theorem, at the best of a few free parameters."""
+def _last_iterate_gap(
+    land: Landscape, leg: Sequence[EqualSteps], square: float, trials: int
+) -> float:
+    """Return a bound on E F(last) - min F by Theorem L, the least over some virtual steps."""
     if sum(s.count for s in leg) > MOST_TRACED:
         return math.inf
     sizes = (leg[-1].size * factor for factor in _VIRTUAL[:trials])
     return min((_gap_at(land, leg, square, size) for size in sizes), default=math.inf)
 
 
-def _gap_at(land: Landscape, leg: Sequence[Steps], square: float, virtual: float) -> float:
-    """Theorem L, in both its forms, for one size h of the virtual step.
+def _gap_at(land: Landscape, leg: Sequence[EqualSteps], square: float, virtual: float) -> float:
+    """Return the bound of Theorem L, the lesser of its two forms, for a virtual step of size h.
 
     Claim.  With s = h at the end and backwards in time s' = eta + s/r, r' = 1 - u/s', the gap is at
     most (w_0^2 D + sum (w_t eta_t)^2 G_t)/(2 v), w the product of the later r.  For smooth losses
@@ -156,26 +162,26 @@ def _gap_at(land: Landscape, leg: Sequence[Steps], square: float, virtual: float
         _traced(land, leg, square, virtual=virtual, curvature=0.0, steep=steep)
         + virtual * virtual * steep
     )
-    found = bounded / (2.0 * virtual)
+    gap = bounded / (2.0 * virtual)
     if max(leg[0].size, virtual) * land.high < 0.9:
         scale = 2.0 * virtual * (1.0 - land.high * virtual)
-        found = min(
-            found,
+        gap = min(
+            gap,
             _traced(land, leg, square, virtual=virtual, curvature=land.high, steep=0.0) / scale,
         )
-    return found
+    return gap
 
 
 def _traced(
     land: Landscape,
-    leg: Sequence[Steps],
+    leg: Sequence[EqualSteps],
     square: float,
     *,
     virtual: float,
     curvature: float,
     steep: float,
 ) -> float:
-    """The numerator of Theorem L: backwards through the steps, with their weights."""
+    """Return the numerator of Theorem L, by recursion backwards through the weighted steps."""
     tail, weight, total = virtual, 1.0, 0.0
     for steps in reversed(leg):
         eta, used = steps.size, steps.size * (1.0 - curvature * steps.size)
@@ -189,9 +195,9 @@ def _traced(
     return weight * weight * square + total
 
 
-def _legs(steps: Iterable[Steps]) -> Iterable[list[Steps]]:
-    """Maximal stretches of one kind whose step sizes do not grow."""
-    leg: list[Steps] = []
+def _legs(steps: Iterable[EqualSteps]) -> Iterable[list[EqualSteps]]:
+    """Yield maximal stretches of steps of one kind whose sizes do not grow."""
+    leg: list[EqualSteps] = []
     for one in steps:
         if leg and (one.cool_down is not leg[-1].cool_down or one.size > leg[-1].size):
             yield leg
@@ -202,8 +208,8 @@ def _legs(steps: Iterable[Steps]) -> Iterable[list[Steps]]:
 
 
 def _landscape(run: NoisyDescent) -> Landscape:
-    """The public constants of a run whose risk is certified; refused where one is missing."""
-    check.kind("run", run, (NoisyDescent,))
+    """Return the public constants of a run; refuse one that lacks a constant of the bound."""
+    arguments.kind("run", run, (NoisyDescent,))
     o, ball = run.objective, run.domain
     m = o.strong_convexity
     if not isinstance(ball, Ball) or (ball.center is not None and any(ball.center)):

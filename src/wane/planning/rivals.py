@@ -1,4 +1,4 @@
-"""What other private learners promise on the same constants, to set a plan beside.
+"""Bounds on the risk of other private methods for the same constants, to compare a plan with.
 
 Both rivals need the exact minimiser, which a noisy run does not.  Both may add the ridge that suits
 them best.
@@ -17,7 +17,7 @@ _GRID = 400
 
 
 def output_perturbation_risk_of(problem: Problem, mu: float) -> float:
-    """Noise on the exact minimiser of the ridged loss costs this, mu-Gaussian private.
+    """Return the risk of noise on the exact minimiser of the ridged loss, mu-private.
 
     Claim.  The least over rho >= 0 of M d (S/((m + rho) mu))^2/2 + rho R^2/4, or taking no step:
     the minimiser moves by S/(m + rho) at most, noise of mean zero adds M/2 times its square, and
@@ -33,7 +33,7 @@ def output_perturbation_risk_of(problem: Problem, mu: float) -> float:
 
 
 def objective_perturbation_risk_at_best(problem: Problem, mu: float) -> float:
-    """Noise on the objective's linear term promises no less than this by its usual analysis.
+    """Return the least risk that the usual analysis of objective perturbation could give.
 
     Kind to the rival: its noise is taken for S/mu, since for linear losses no less will do, and the
     price of the curvature that it must add is left out.
@@ -50,7 +50,7 @@ def objective_perturbation_risk_at_best(problem: Problem, mu: float) -> float:
 
 
 def _best_ridge(problem: Problem, risk: Callable[[float], float]) -> float:
-    """The least of a risk over ridges: a grid, which any rival could search as well."""
+    """Return the least risk over a grid of ridges."""
     least = 1e-12 * problem.smoothness
     most = 4.0 * problem.gradient_bound / problem.start_distance + 4.0 * problem.smoothness
     grown = (most / least) ** (1.0 / _GRID)

@@ -1,4 +1,4 @@
-"""The plan itself: step sizes, steps, noise, ridge and cool-down together, for the least risk."""
+"""Search step sizes, numbers of steps, noise, ridge and cool-down for the plan of least risk."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from wane import arguments
 from wane.certificates import Certificate, calibrate
 from wane.certificates.goals import goal_of
 from wane.certificates.targets import PrivacyGoal
-from wane.describe import Adjacency, GradientNoise, NoisyDescent, check
+from wane.describe import Adjacency, GradientNoise, NoisyDescent
 from wane.describe.schedule import Phase
 from wane.describe.words import adjacency_of
 from wane.errors import NoTheoremApplies, Unreachable
 from wane.planning.problem import Problem
-from wane.planning.risk import Landscape, Steps, excess_risk_of, risk_of_steps
+from wane.planning.risk import EqualSteps, Landscape, excess_risk_of, risk_of_steps
 from wane.planning.rivals import (
     objective_perturbation_risk_at_best,
     output_perturbation_risk_of,
@@ -35,7 +36,7 @@ _Target = dict[str, Any]
 
 @dataclass(frozen=True)
 class Plan:
-    """A run, its certificate, and what it promises beside other ways to learn.
+    """A run, its certificate, and its bound on the risk beside those of other methods.
 
     Attributes:
         problem: the public constants that it is made for.
@@ -61,9 +62,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Draft:
-    """A candidate: phases with their noise, a ridge, and the risk that they would have."""
+    """A candidate: phases with their noise, a ridge, and its bound on the risk."""
 
-    phases: tuple[Steps, ...]
+    phases: tuple[EqualSteps, ...]
     ridge: float
     risk: float
 
@@ -98,24 +99,24 @@ def plan(
         start_distance=start_distance,
         adjacency=adjacency_of("adjacency", adjacency),
     )
-    check.whole("most_steps", most_steps, least=1, most=10**6)
+    arguments.whole("most_steps", most_steps, least=1, most=10**6)
     target: _Target = {"epsilon": epsilon, "delta": delta, "mu": mu}
     return _planned(problem, target, most_steps)
 
 
 def _planned(problem: Problem, target: _Target, most_steps: int) -> Plan:
-    """The best candidate if it is better than no step, and the rivals beside it."""
+    """Return the best candidate if it is better than no step, with the risks of the rivals."""
     goal = goal_of(**target)
     level = goal.mu_of(goal.level)
     best = _best(problem, target, _drafts(problem, level, most_steps))
     nothing = problem.no_step_risk
     risk = math.inf if best is None else excess_risk_of(best.run)
-    kept = best if risk < nothing else None
+    chosen = best if risk < nothing else None
     return Plan(
         problem=problem,
         goal=goal,
-        run=None if kept is None else kept.run,
-        certificate=kept,
+        run=None if chosen is None else chosen.run,
+        certificate=chosen,
         excess_risk=min(risk, nothing),
         no_step_risk=nothing,
         output_perturbation_risk=output_perturbation_risk_of(problem, level),
@@ -124,14 +125,14 @@ def _planned(problem: Problem, target: _Target, most_steps: int) -> Plan:
 
 
 def _best(problem: Problem, target: _Target, drafts: list[_Draft]) -> Certificate | None:
-    """The certificate of the best candidate, its noise calibrated; None if none can be."""
+    """Return the certificate of the best candidate with calibrated noise; None if there is none."""
     best: Certificate | None = None
     for draft in sorted(drafts, key=lambda d: d.risk)[:_FINALISTS]:
         if best is not None and excess_risk_of(best.run) <= draft.risk:
             break
-        found = _calibrated(problem, target, draft)
-        if best is None or (found and excess_risk_of(found.run) < excess_risk_of(best.run)):
-            best = found
+        candidate = _calibrated(problem, target, draft)
+        if best is None or (candidate and excess_risk_of(candidate.run) < excess_risk_of(best.run)):
+            best = candidate
     return None if best is None else _cooled(target, best)
 
 
@@ -144,12 +145,12 @@ def _calibrated(problem: Problem, target: _Target, draft: _Draft) -> Certificate
 
 
 def _with_least_noise(run: NoisyDescent, target: _Target) -> Certificate:
-    """The certificate of this run with the least noise that meets the goal."""
+    """Return the certificate of this run with the least noise that meets the goal."""
     return calibrate(run, **target).certificate
 
 
 def _cooled(target: _Target, best: Certificate) -> Certificate:
-    """The same with steps at the end that use no record, as long as these lower the risk."""
+    """Return the run followed by steps that use no record, as long as these lower the risk."""
     if not best.run.objective.ridge or best.run.schedule is not None:
         return best
     length = 1
@@ -162,9 +163,9 @@ def _cooled(target: _Target, best: Certificate) -> Certificate:
 
 
 def _drafts(problem: Problem, mu: float, most: int) -> list[_Draft]:
-    """Candidates with the noise that closed forms give; calibration only ever lowers it."""
-    made = [*_equal_steps(problem, mu, most), *_shortening(problem, mu, most)]
-    return [d for d in made if math.isfinite(d.risk)]
+    """Return candidates with the noise of closed forms, which calibration can only lower."""
+    drafts = [*_equal_steps(problem, mu, most), *_shortening(problem, mu, most)]
+    return [d for d in drafts if math.isfinite(d.risk)]
 
 
 def _landscape(problem: Problem, ridge: float) -> Landscape:
@@ -179,12 +180,12 @@ def _landscape(problem: Problem, ridge: float) -> Landscape:
 
 
 def _equal_steps(problem: Problem, mu: float, most: int) -> Iterator[_Draft]:
-    """For each ridge, the steps of Theorem E, shortened so that a whole number of them is best."""
+    """Yield the steps of Theorem E for each ridge, with sizes for which a whole number is best."""
     scale = problem.smoothness
     ridges = [scale * 10.0 ** (-6.0 + 8.0 * i / _RIDGES) for i in range(_RIDGES + 1)]
     drafts = [_at_ridge(problem, mu, ridge, most) for ridge in [0.0, *ridges]]
-    known = sorted((d for d in drafts if d is not None), key=lambda d: d.risk)
-    yield from known[:2]
+    by_risk = sorted((d for d in drafts if d is not None), key=lambda d: d.risk)
+    yield from by_risk[:2]
 
 
 def _at_ridge(problem: Problem, mu: float, ridge: float, most: int) -> _Draft | None:
@@ -205,7 +206,7 @@ def _at_ridge(problem: Problem, mu: float, ridge: float, most: int) -> _Draft | 
         share = min(-math.expm1(math.log1p(-learnt) / count) if learnt < 1.0 else 1.0, longest)
     size = share / land.low
     noise = _noise_of_equal_steps(problem, mu, share, int(count))
-    steps = (Steps(int(count), size, noise),)
+    steps = (EqualSteps(int(count), size, noise),)
     if not (size > 0.0 and math.isfinite(noise) and noise > 0.0):
         return None
     # the last iterate's theorem is not asked here: it traces every step of every candidate
@@ -213,14 +214,14 @@ def _at_ridge(problem: Problem, mu: float, ridge: float, most: int) -> _Draft | 
 
 
 def _noise_of_equal_steps(problem: Problem, mu: float, share: float, count: int) -> float:
-    """(S/mu) sqrt((1 + c)/(1 - c) (1 - c^K)/(1 + c^K)) with 1 - c = share."""
+    """Return (S/mu) sqrt((1 + c)/(1 - c) (1 - c^K)/(1 + c^K)) with 1 - c = share."""
     log_c = math.log1p(-share) if share < 1.0 else -math.inf
     spread = (2.0 - share) / share * math.tanh(-0.5 * count * log_c)
     return problem.sensitivity / mu * math.sqrt(spread)
 
 
 def _shortening(problem: Problem, mu: float, most: int) -> Iterator[_Draft]:
-    """Steps that shorten linearly to zero, in one leg or in several, each from nearer by."""
+    """Yield steps that shorten linearly to zero, in one leg or in several."""
     land = _landscape(problem, 0.0)
     for count in range(1, _MOST_LEGS + 1) if land.low > 0.0 else (1,):
         for growth in (2.0, 4.0) if count > 1 else (1.0,):
@@ -233,10 +234,10 @@ def _shortening(problem: Problem, mu: float, most: int) -> Iterator[_Draft]:
 
 def _linear_legs(
     problem: Problem, land: Landscape, shares: list[float], most: int
-) -> tuple[Steps, ...]:
-    """One leg for each share of mu; the next begins where theory puts the end of the last."""
+) -> tuple[EqualSteps, ...]:
+    """Return one leg for each share of mu; each starts where the bound puts the end of the last."""
     distance, cost = land.reach, problem.sensitivity * math.sqrt(problem.dimension)
-    made: list[Steps] = []
+    legs: list[EqualSteps] = []
     for share in shares:
         travel = distance * share / cost  # the sum of step sizes that balances both terms
         wanted = _FINE * land.high * travel
@@ -249,21 +250,21 @@ def _linear_legs(
         leg = list(_levels(steps, size, noise))
         if not all(s.size > 0.0 and math.isfinite(s.noise) and s.noise > 0.0 for s in leg):
             return ()
-        made += leg
+        legs += leg
         if land.low > 0.0:
             distance = min(distance, math.sqrt(2.0 * distance * cost / (share * land.low)))
-    return tuple(made)
+    return tuple(legs)
 
 
-def _levels(steps: int, size: float, noise: float) -> Iterator[Steps]:
-    """Steps from `size` down to zero, on at most a few levels so that the description is short."""
+def _levels(steps: int, size: float, noise: float) -> Iterator[EqualSteps]:
+    """Yield steps from `size` down to zero on a few levels, so that the description is short."""
     levels = min(steps, _LEVELS)
     edges = [round(steps * i / levels) for i in range(levels + 1)]
     for first, end in pairwise(edges):
         left = 1.0 - 0.5 * (first + end + 1) / (steps + 1)
-        yield Steps(end - first, size * left, noise)
+        yield EqualSteps(end - first, size * left, noise)
 
 
-def epsilon_shown(made: Plan, delta: float) -> float:
-    """Epsilon of the plan at `delta`: zero without a run, since nothing is released of the data."""
-    return 0.0 if made.certificate is None else made.certificate.epsilon(delta)
+def epsilon_shown(chosen: Plan, delta: float) -> float:
+    """Return epsilon of the plan at `delta`; zero without a run, which releases nothing."""
+    return 0.0 if chosen.certificate is None else chosen.certificate.epsilon(delta)

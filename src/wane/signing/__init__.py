@@ -1,4 +1,4 @@
-"""Signed evidence: an in-toto statement over a release, in a DSSE envelope (extra `sign`)."""
+"""Sign a release: an in-toto statement of its files, in a DSSE envelope (extra `sign`)."""
 
 from wane.signing.envelope import ENVELOPE, check_signature, sign_folder
 from wane.signing.keys import new_key_pair, read_identity, read_signer

@@ -1,4 +1,4 @@
-"""The DSSE envelope: what was signed, by whom, and whether it is still what lies in the folder.
+"""Write and check the DSSE envelope that signs the files of a release folder.
 
 The envelope is read strictly: one signature, and no spelling but the one that is written here.  So
 a changed byte is refused even where it changes no meaning, such as a blank between two fields.
@@ -99,7 +99,7 @@ def _content(place: Path) -> bytes:
 
 
 def _parts(raw: bytes) -> tuple[bytes, str, bytes]:
-    """The payload, who signed it by name, and the signature."""
+    """Return the payload, the identifier of the key that signed it, and the signature."""
     envelope = read_json(raw, ENVELOPE)
     try:
         (row,) = envelope["signatures"]
@@ -115,7 +115,7 @@ def _parts(raw: bytes) -> tuple[bytes, str, bytes]:
 
 
 def _spelled(payload: bytes, identifier: str, signature: bytes) -> bytes:
-    """The one way in which an envelope is written."""
+    """Return the envelope as text, in the only form that is accepted."""
     envelope = {
         "payloadType": PAYLOAD_TYPE,
         "payload": base64.b64encode(payload).decode(),
@@ -125,11 +125,11 @@ def _spelled(payload: bytes, identifier: str, signature: bytes) -> bytes:
 
 
 def _differences(folder: Path, payload: bytes) -> Iterator[str]:
-    """Where the folder is not the one that was signed."""
+    """Yield each difference between the folder and the one that was signed."""
     try:
         signed = read_json(payload, "the signed statement")
-        found = release_statement(folder, without=ENVELOPE)
-        before, now = _digests(signed), _digests(found)
+        current = release_statement(folder, without=ENVELOPE)
+        before, now = _digests(signed), _digests(current)
     except InvalidDescription as error:
         yield str(error)
         return
@@ -140,9 +140,9 @@ def _differences(folder: Path, payload: bytes) -> Iterator[str]:
             yield f"{name!a} was not signed"
         elif before[name] != now[name]:
             yield f"{name!a} is not the file that was signed"
-    if signed.get("predicateType") != found["predicateType"]:
+    if signed.get("predicateType") != current["predicateType"]:
         yield "the signed statement is of another type than wane's certificates"
-    elif signed != found and before == now:
+    elif signed != current and before == now:
         yield "the signed statement is not that of this release"
 
 

@@ -1,4 +1,4 @@
-"""Ed25519 keys in PEM files: a private one that only its owner can read, and the public one."""
+"""Read and write Ed25519 keys as PEM files; a private key's file is readable by its owner only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_BYTES = 2**16
 
 
 def new_key_pair(path: str | Path) -> Path:
-    """Make a key, write it to `path` and its public half beside it, and return the latter's place.
+    """Write a new private key to `path` and its public key beside it; return the latter's path.
 
     Neither file may exist yet: an overwritten key signs nothing any more.
     """
@@ -63,19 +63,19 @@ def read_signer(path: str | Path) -> Ed25519PrivateKey:
             "another with wane sign --new-key if others may have seen it."
         )
     try:
-        found = load_pem_private_key(raw, password=None)
+        key = load_pem_private_key(raw, password=None)
     except (TypeError, ValueError, UnsupportedAlgorithm):  # its words might quote the key
-        found = None
-    if not isinstance(found, Ed25519PrivateKey):
+        key = None
+    if not isinstance(key, Ed25519PrivateKey):
         raise InvalidDescription(
             f"key {place!s:.120} must be an Ed25519 private key in PEM, without a password, got "
             "something else; make one with wane sign --new-key FILE."
         )
-    return found
+    return key
 
 
 def read_identity(path: str | Path) -> Ed25519PublicKey:
-    """Return the public key of a PEM file: who is expected to have signed."""
+    """Return the public key of a PEM file, whose owner is expected to have signed."""
     _require_library()
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -84,15 +84,15 @@ def read_identity(path: str | Path) -> Ed25519PublicKey:
     place = Path(path)
     raw = _bytes_of("identity", place)
     try:
-        found = load_pem_public_key(raw)
+        key = load_pem_public_key(raw)
     except (TypeError, ValueError, UnsupportedAlgorithm):
-        found = None
-    if not isinstance(found, Ed25519PublicKey):
+        key = None
+    if not isinstance(key, Ed25519PublicKey):
         raise InvalidDescription(
             f"identity {place!s:.120} must be an Ed25519 public key in PEM, got something else; "
             f"it is the file that ends in {PUBLIC_SUFFIX}."
         )
-    return found
+    return key
 
 
 def public_text(key: Ed25519PublicKey) -> bytes:

@@ -1,4 +1,4 @@
-"""The in-toto statement of a release: every file by its SHA-256, the certificate as predicate."""
+"""The in-toto statement of a release: hashes of its files, with the certificate as predicate."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ MOST_BYTES = 64 * 2**20
 
 
 def predicate_type() -> str:
-    """Return what names the predicate: the `$id` of the published schema of certificates."""
+    """Return the name of the predicate: the `$id` of the published schema of certificates."""
     return str(certificate_schema()["$id"])
 
 
 def statement_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of the statement; its predicate is a certificate's."""
     raw = (files("wane.signing") / "release-statement.schema.json").read_text(encoding="utf-8")
-    made: dict[str, Any] = read_json(raw, "the schema")
-    return made
+    schema: dict[str, Any] = read_json(raw, "the schema")
+    return schema
 
 
 def release_statement(folder: Path, *, without: str) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def digests_of(folder: Path, *, without: str) -> dict[str, str]:
 
 
 def _require_whole(document: Any, digests: dict[str, str]) -> None:
-    """Nobody should put a name under a document that its own hashes already contradict."""
+    """Refuse a document whose own hashes contradict it: it must not be signed."""
     if not isinstance(document, dict) or not is_sealed(document):
         raise InvalidDescription(
             f"{DOCUMENT} must be as wane wrote it, got one that was damaged or edited; make the "

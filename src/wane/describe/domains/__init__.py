@@ -1,4 +1,4 @@
-"""The catalogue of sets and regularisers whose proximal operator may end a step of noisy descent.
+"""The sets and regularisers whose proximal operator may end a step of noisy descent.
 
 Every entry is frozen data with the same few answers: `lipschitz(step_size)` of its prox,
 `diameter` of its set, `prox(x, step_size)`, `penalty(x)`, `dimension`, `has_interior`.

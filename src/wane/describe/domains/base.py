@@ -1,4 +1,4 @@
-"""What every domain answers: how far its prox can stretch, how wide its set is, and the prox.
+"""The base class of domains: Lipschitz constant, diameter and computation of a proximal operator.
 
 A domain is the regulariser h whose proximal operator ends each step of noisy descent,
 
@@ -6,7 +6,7 @@ A domain is the regulariser h whose proximal operator ends each step of noisy de
     prox_{eta*h}(x) = the minimiser of h(z) + |z - x|^2/(2*eta) over z,
 
 with h = 0 inside and infinity outside for a set, whose prox is the projection.  All answers
-follow from the facts in `Facts`.  A final class gives three things (its facts, its prox and its
+follow from the facts in `ProxFacts`.  A final class gives three things (its facts, its prox and its
 penalty, on float64 points) and overrides nothing; checks of input and dtypes are made once, here.
 """
 
@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wane.arguments import Checked, positive, shown
+from wane.arguments import Checked, positive, refusal
 from wane.arrays import Array
 from wane.errors import InvalidDescription
 
@@ -32,8 +32,8 @@ Points = NDArray[np.floating[Any]]
 MEMBERSHIP = 1e-6
 
 
-class Facts(NamedTuple):
-    """What a theorem may ask of a domain; the defaults are those of a finite convex penalty."""
+class ProxFacts(NamedTuple):
+    """The facts about a domain that theorems use; the defaults hold for a finite convex penalty."""
 
     diameter: float = math.inf
     has_interior: bool | None = True
@@ -47,7 +47,7 @@ class Domain(Checked, ABC):
     kind: ClassVar[str]
 
     @abstractmethod
-    def _describe(self) -> Facts:
+    def _describe(self) -> ProxFacts:
         """Return the facts of this domain; called once."""
 
     @abstractmethod
@@ -59,7 +59,7 @@ class Domain(Checked, ABC):
         """Return h at each point; `points` are checked."""
 
     @cached_property
-    def _facts(self) -> Facts:
+    def _facts(self) -> ProxFacts:
         return self._describe()
 
     @property
@@ -88,7 +88,7 @@ class Domain(Checked, ABC):
         return self._facts.strong_convexity
 
     def lipschitz(self, step_size: float) -> float:
-        """The prox moves two points apart by at most this factor; never rounded down.
+        """Return the largest factor by which the prox moves two points apart, never rounded down.
 
         Claim.  1/(1 + step_size*m) with m = strong_convexity; infinity (nothing certified)
         if step_size*m <= -1, where the prox can jump.
@@ -98,7 +98,7 @@ class Domain(Checked, ABC):
         return round_up(1 / stretch) if stretch > 0 else math.inf
 
     def prox(self, x: Points, step_size: float) -> Points:
-        """The prox of step_size*h at every point; the last axis of `x` runs along a point.
+        """Return the prox of step_size*h at every point; the last axis of `x` runs along a point.
 
         Leading axes are independent points.  The result is a new array of the dtype of `x`
         (computed in float64), and lies in the set up to rounding.
@@ -109,7 +109,7 @@ class Domain(Checked, ABC):
         return moved.astype(given if given.kind == "f" else np.float64, copy=False)
 
     def penalty(self, x: Points) -> Array:
-        """The value of h at every point: for a set, 0 inside (up to rounding) and inf outside.
+        """Return the value of h at every point: for a set, 0 inside (up to rounding), inf outside.
 
         Always float64: a sum over coordinates may be too large for the dtype of a point.
         """
@@ -118,20 +118,19 @@ class Domain(Checked, ABC):
     def _points(self, x: Points) -> Array:
         given = np.asarray(x)
         if given.dtype.kind not in "fiu":
-            raise InvalidDescription(f"x={shown(x)} does not hold real numbers; give floats")
+            raise InvalidDescription(refusal("x", x, "an array of real numbers", "give floats"))
         if given.ndim == 0 or given.shape[-1] == 0:
-            raise InvalidDescription(
-                f"x={shown(x)} is not a point; give an array whose last axis runs along the point"
-            )
+            cure = "give an array whose last axis runs along the point"
+            raise InvalidDescription(refusal("x", x, "a point or an array of points", cure))
         if self.dimension is not None and given.shape[-1] != self.dimension:
             raise InvalidDescription(
-                f"x has points of length {given.shape[-1]}, but this {self.kind} lies in "
-                f"dimension {self.dimension}; give points of that length"
+                f"x must have points of length {self.dimension}, as this {self.kind}, got length "
+                f"{given.shape[-1]}."
             )
         points = given.astype(np.float64, copy=False)
         if not np.isfinite(points).all():
             raise InvalidDescription(
-                "x holds NaN or infinity, so the iteration has diverged; lower step_size"
+                "x must be finite, got NaN or infinity, so the descent diverged; lower step_size."
             )
         return points
 
@@ -157,7 +156,7 @@ class ConvexSet(Domain):
 
 
 def round_up(value: Fraction) -> float:
-    """The smallest float that is not below an exact value."""
+    """Return the smallest float that is not below an exact value."""
     try:
         nearest = float(value)
     except OverflowError:
@@ -166,5 +165,5 @@ def round_up(value: Fraction) -> float:
 
 
 def slightly_above(value: float) -> float:
-    """A float certainly not below a value that was computed with a few roundings."""
+    """Return a float that is not below a value computed with a few roundings."""
     return math.nextafter(value * (1.0 + 2.0**-50), math.inf) if value > 0.0 else value

@@ -1,4 +1,4 @@
-"""Domains made of domains: a ridge on top of any domain, and different domains for blocks."""
+"""Domains made of other domains: a ridge added to one, and a product of several."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from wane import arguments
 from wane.arguments import Each, Kind, NonNegative, count
 from wane.arrays import Array
-from wane.describe.domains.base import Domain, Facts, slightly_above
+from wane.describe.domains.base import Domain, ProxFacts, slightly_above
 from wane.errors import InvalidDescription
 
 
@@ -31,9 +31,9 @@ class WithRidge(Domain):
     domain: Annotated[Domain, Kind((Domain,))]
     ridge: NonNegative
 
-    def _describe(self) -> Facts:
+    def _describe(self) -> ProxFacts:
         added = self.domain.strong_convexity + Fraction(self.ridge)
-        return Facts(
+        return ProxFacts(
             diameter=self.domain.diameter,
             has_interior=self.domain.has_interior,
             strong_convexity=added,
@@ -66,23 +66,21 @@ class Product(Domain):
         super().__post_init__()
         parts, sizes = self.parts, self.sizes
         if len(parts) != len(sizes):
-            raise InvalidDescription(
-                f"sizes={arguments.shown(self.sizes)} does not have one entry for each of the "
-                f"{len(parts)} parts; give that many"
-            )
+            wanted = f"one size for each of the {len(parts)} parts"
+            raise InvalidDescription(arguments.refusal("sizes", self.sizes, wanted))
         for place, (part, size) in enumerate(zip(parts, sizes, strict=True)):
             if part.dimension not in (None, size):
                 raise InvalidDescription(
-                    f"sizes[{place}]={size} does not fit the {part.kind}, which lies in "
-                    f"dimension {part.dimension}; give sizes[{place}]={part.dimension}"
+                    f"sizes[{place}] must be {part.dimension}, the dimension of the {part.kind}, "
+                    f"got {size}."
                 )
 
-    def _describe(self) -> Facts:
+    def _describe(self) -> ProxFacts:
         interiors = [part.has_interior for part in self.parts]
-        known = None if None in interiors else True
-        return Facts(
+        interior = None if None in interiors else True
+        return ProxFacts(
             diameter=slightly_above(math.hypot(*(part.diameter for part in self.parts))),
-            has_interior=False if False in interiors else known,
+            has_interior=False if False in interiors else interior,
             strong_convexity=min(part.strong_convexity for part in self.parts),
             dimension=sum(self.sizes),
         )

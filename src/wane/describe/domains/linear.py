@@ -1,4 +1,4 @@
-"""Sets cut out by linear conditions: convex and unbounded, so projecting gives no amplification."""
+"""Sets given by linear conditions: convex and unbounded, so a projection amplifies nothing."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from wane import arguments
 from wane.arguments import Finite, Matrix, Vector
 from wane.arrays import Array
 from wane.describe.arrays import read_only
-from wane.describe.domains.base import ConvexSet, Facts
-from wane.describe.domains.kernels import lengths
+from wane.describe.domains.base import ConvexSet, ProxFacts
+from wane.describe.domains.prox_kernels import lengths
 from wane.errors import InvalidDescription
 
 
@@ -29,14 +29,14 @@ class Halfspace(ConvexSet):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not any(self.normal):
+            cure = "use kind='unbounded' for the whole space"
             raise InvalidDescription(
-                f"normal={arguments.shown(self.normal)} has no direction; "
-                "give a vector that is not zero, or use kind='unbounded'"
+                arguments.refusal("normal", self.normal, "a vector that is not zero", cure)
             )
         _finite_offset(self.offset, self._unit[1])
 
-    def _describe(self) -> Facts:
-        return Facts(dimension=len(self.normal))
+    def _describe(self) -> ProxFacts:
+        return ProxFacts(dimension=len(self.normal))
 
     @cached_property
     def _unit(self) -> tuple[Array, Array]:
@@ -60,22 +60,21 @@ class Affine(ConvexSet):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.matrix) != len(self.offset):
-            raise InvalidDescription(
-                f"offset={arguments.shown(self.offset)} does not have one entry for each of the "
-                f"{len(self.matrix)} rows of matrix; give that many"
-            )
+            wanted = f"one number for each of the {len(self.matrix)} rows of matrix"
+            raise InvalidDescription(arguments.refusal("offset", self.offset, wanted))
         if not all(any(row) for row in self.matrix):
             raise InvalidDescription(
-                f"matrix={arguments.shown(self.matrix)} has a row of zeros; leave that row out"
+                arguments.refusal(
+                    "matrix", self.matrix, "rows that are not zero", "leave out the row of zeros"
+                )
             )
         rows, offset = self._unit
         _finite_offset(self.offset, offset)
         basis, coordinates = self._flat
         if np.abs(rows @ (coordinates @ basis) - offset).max() > 1e-9 * np.abs(offset).max():
-            raise InvalidDescription(
-                f"offset={arguments.shown(self.offset)} contradicts itself: no x has matrix x = "
-                "offset; leave out the rows that disagree"
-            )
+            wanted = "consistent: matrix x = offset for some x"
+            cure = "leave out the rows that contradict others"
+            raise InvalidDescription(arguments.refusal("offset", self.offset, wanted, cure))
 
     @cached_property
     def _unit(self) -> tuple[Array, Array]:
@@ -90,10 +89,10 @@ class Affine(ConvexSet):
         shared = (offset @ left[:, :rank]) / strengths[:rank]
         return read_only(basis[:rank]), read_only(shared)
 
-    def _describe(self) -> Facts:
+    def _describe(self) -> ProxFacts:
         # If the rows span the space the set is one point; its diameter stays infinite here,
         # since a rank found in floating point should not be what a privacy bound rests on.
-        return Facts(has_interior=False, dimension=len(self.matrix[0]))
+        return ProxFacts(has_interior=False, dimension=len(self.matrix[0]))
 
     def _project(self, points: Array) -> Array:
         basis, coordinates = self._flat
@@ -101,7 +100,7 @@ class Affine(ConvexSet):
 
 
 def _normalised(normals: Array, offsets: Array) -> tuple[Array, Array]:
-    """The same conditions with normals of length 1; scaled in two steps, as lengths overflow."""
+    """Return the same conditions with normals of length 1; two scalings avoid overflow."""
     largest = np.abs(normals).max(axis=-1, keepdims=True)
     scaled = normals / largest
     length = lengths(scaled)
@@ -112,7 +111,5 @@ def _normalised(normals: Array, offsets: Array) -> tuple[Array, Array]:
 
 def _finite_offset(given: object, normalised: Array) -> None:
     if not np.isfinite(normalised).all():
-        raise InvalidDescription(
-            f"offset={arguments.shown(given)} is beyond all floats for normals this short; "
-            "scale both to ordinary size"
-        )
+        wanted = "finite after division by the length of the normal"
+        raise InvalidDescription(arguments.refusal("offset", given, wanted, "scale both"))

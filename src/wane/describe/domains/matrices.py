@@ -13,7 +13,7 @@ import numpy as np
 
 from wane.arguments import Count, NonNegative
 from wane.arrays import Array
-from wane.describe.domains.base import ConvexSet, Domain, Facts
+from wane.describe.domains.base import ConvexSet, Domain, ProxFacts
 
 
 @final
@@ -26,16 +26,16 @@ class NuclearNorm(Domain):
     rows: Count
     columns: Count
 
-    def _describe(self) -> Facts:
-        return Facts(dimension=self.rows * self.columns)
+    def _describe(self) -> ProxFacts:
+        return ProxFacts(dimension=self.rows * self.columns)
 
     def _matrices(self, points: Array) -> Array:
         return points.reshape(*points.shape[:-1], self.rows, self.columns)
 
     def _prox(self, points: Array, step_size: float) -> Array:
         left, strengths, right = np.linalg.svd(self._matrices(points), full_matrices=False)
-        kept = np.maximum(strengths - step_size * self.weight, 0.0)
-        return np.asarray(((left * kept[..., None, :]) @ right).reshape(points.shape))
+        shrunk = np.maximum(strengths - step_size * self.weight, 0.0)
+        return np.asarray(((left * shrunk[..., None, :]) @ right).reshape(points.shape))
 
     def _penalty(self, points: Array) -> Array:
         strengths = np.linalg.svd(self._matrices(points), compute_uv=False)
@@ -54,12 +54,12 @@ class PositiveSemidefiniteCone(ConvexSet):
     kind: ClassVar[str] = "positive-semidefinite-cone"
     size: Count
 
-    def _describe(self) -> Facts:
-        return Facts(has_interior=self.size == 1, dimension=self.size**2)
+    def _describe(self) -> ProxFacts:
+        return ProxFacts(has_interior=self.size == 1, dimension=self.size**2)
 
     def _project(self, points: Array) -> Array:
         given = points.reshape(*points.shape[:-1], self.size, self.size)
         strengths, vectors = np.linalg.eigh(given / 2.0 + given.swapaxes(-1, -2) / 2.0)
-        kept = vectors * np.maximum(strengths, 0.0)[..., None, :]
-        nearest = kept @ vectors.swapaxes(-1, -2)
+        clipped = vectors * np.maximum(strengths, 0.0)[..., None, :]
+        nearest = clipped @ vectors.swapaxes(-1, -2)
         return np.asarray((nearest / 2.0 + nearest.swapaxes(-1, -2) / 2.0).reshape(points.shape))

@@ -1,4 +1,4 @@
-"""Weakly convex penalties: zeros without bias, paid for by a prox that moves points apart.
+"""Weakly convex penalties: sparse and nearly unbiased, but their prox may move points apart.
 
 A penalty h is rho-weakly convex if h + (rho/2)|x|^2 is convex.  Its prox is Lipschitz with
 constant 1/(1 - step_size*rho) > 1 while step_size*rho < 1.  For longer steps the prox is a
@@ -16,8 +16,8 @@ import numpy as np
 
 from wane.arguments import Finite, NonNegative, Positive
 from wane.arrays import Array
-from wane.describe.domains.base import Domain, Facts
-from wane.describe.domains.kernels import soften
+from wane.describe.domains.base import Domain, ProxFacts
+from wane.describe.domains.prox_kernels import soften
 from wane.errors import InvalidDescription
 
 
@@ -34,8 +34,8 @@ class MCP(Domain):
     weight: NonNegative
     shape: Positive
 
-    def _describe(self) -> Facts:
-        return Facts(strong_convexity=-1 / Fraction(self.shape))
+    def _describe(self) -> ProxFacts:
+        return ProxFacts(strong_convexity=-1 / Fraction(self.shape))
 
     def _prox(self, points: Array, step_size: float) -> Array:
         sizes, edge = np.abs(points), self.shape * self.weight
@@ -69,12 +69,11 @@ class SCAD(Domain):
         super().__post_init__()
         if self.shape <= 1.0:
             raise InvalidDescription(
-                f"shape={self.shape!r} leaves no room for the slope to fall; "
-                "give a number above 1, such as shape=3.7"
+                f"shape must be > 1, got {self.shape!r}; the usual choice is shape=3.7."
             )
 
-    def _describe(self) -> Facts:
-        return Facts(strong_convexity=-1 / (Fraction(self.shape) - 1))
+    def _describe(self) -> ProxFacts:
+        return ProxFacts(strong_convexity=-1 / (Fraction(self.shape) - 1))
 
     def _prox(self, points: Array, step_size: float) -> Array:
         weight, room = self.weight, self.shape - 1.0

@@ -13,19 +13,19 @@ import numpy as np
 
 from wane.arguments import NonNegative, Positive
 from wane.arrays import Array
-from wane.describe.domains.base import Domain, Facts
-from wane.describe.domains.kernels import lengths, shrinkage, simplex_levels, soften
+from wane.describe.domains.base import Domain, ProxFacts
+from wane.describe.domains.prox_kernels import lengths, shrinkage, simplex_levels, soften
 
 
 @final
 @dataclass(frozen=True)
 class Unbounded(Domain):
-    """Nothing is done after a step: no set, no penalty."""
+    """The whole space without a penalty: the prox is the identity."""
 
     kind: ClassVar[str] = "unbounded"
 
-    def _describe(self) -> Facts:
-        return Facts()
+    def _describe(self) -> ProxFacts:
+        return ProxFacts()
 
     def _prox(self, points: Array, step_size: float) -> Array:
         return points.copy()
@@ -37,13 +37,13 @@ class Unbounded(Domain):
 @final
 @dataclass(frozen=True)
 class Ridge(Domain):
-    """(ridge/2)|x|^2: the one penalty of which the prox contracts in every direction."""
+    """(ridge/2)|x|^2: the only norm here whose prox contracts in every direction."""
 
     kind: ClassVar[str] = "ridge"
     ridge: NonNegative
 
-    def _describe(self) -> Facts:
-        return Facts(strong_convexity=Fraction(self.ridge))
+    def _describe(self) -> ProxFacts:
+        return ProxFacts(strong_convexity=Fraction(self.ridge))
 
     def _prox(self, points: Array, step_size: float) -> Array:
         return points / (1.0 + step_size * self.ridge)
@@ -60,8 +60,8 @@ class Lasso(Domain):
     kind: ClassVar[str] = "lasso"
     weight: NonNegative
 
-    def _describe(self) -> Facts:
-        return Facts()
+    def _describe(self) -> ProxFacts:
+        return ProxFacts()
 
     def _prox(self, points: Array, step_size: float) -> Array:
         return soften(points, step_size * self.weight)
@@ -79,8 +79,8 @@ class ElasticNet(Domain):
     weight: NonNegative
     ridge: NonNegative
 
-    def _describe(self) -> Facts:
-        return Facts(strong_convexity=Fraction(self.ridge))
+    def _describe(self) -> ProxFacts:
+        return ProxFacts(strong_convexity=Fraction(self.ridge))
 
     def _prox(self, points: Array, step_size: float) -> Array:
         return soften(points, step_size * self.weight) / (1.0 + step_size * self.ridge)
@@ -100,8 +100,8 @@ class LTwoNorm(Domain):
     kind: ClassVar[str] = "l2-norm"
     weight: NonNegative
 
-    def _describe(self) -> Facts:
-        return Facts()
+    def _describe(self) -> ProxFacts:
+        return ProxFacts()
 
     def _prox(self, points: Array, step_size: float) -> Array:
         return points * shrinkage(lengths(points), step_size * self.weight)
@@ -118,8 +118,8 @@ class LInfinityNorm(Domain):
     kind: ClassVar[str] = "l-infinity-norm"
     weight: NonNegative
 
-    def _describe(self) -> Facts:
-        return Facts()
+    def _describe(self) -> ProxFacts:
+        return ProxFacts()
 
     def _prox(self, points: Array, step_size: float) -> Array:
         # Moreau: x less its projection onto the l1 ball, written as a cut, so nothing cancels.
@@ -140,8 +140,8 @@ class LogBarrier(Domain):
     kind: ClassVar[str] = "log-barrier"
     weight: Positive
 
-    def _describe(self) -> Facts:
-        return Facts()
+    def _describe(self) -> ProxFacts:
+        return ProxFacts()
 
     def _prox(self, points: Array, step_size: float) -> Array:
         push = step_size * self.weight

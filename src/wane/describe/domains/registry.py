@@ -1,4 +1,4 @@
-"""Domains as fields of a file, and back: from_fields(d.kind, to_fields(d)) == d for every d."""
+"""Domains to and from the fields of a file: from_fields(d.kind, to_fields(d)) == d for every d."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from wane.arguments import shown
+from wane.arguments import refusal, shown
 from wane.describe.domains.base import Domain
 from wane.describe.domains.combined import Product, WithRidge
 from wane.describe.domains.linear import Affine, Halfspace
@@ -63,32 +63,32 @@ DOMAINS: tuple[type[Domain], ...] = (
 
 
 def from_fields(kind: str, fields: Mapping[str, Any]) -> Domain:
-    """The domain of this kind with these fields, as read from TOML or JSON.
+    """Return the domain of this kind with these fields, as read from TOML or JSON.
 
     Lists stand for tuples; a domain inside a domain is a table with its own `kind`.
     """
     chosen = _class_of(kind)
     if not isinstance(fields, Mapping):
         raise InvalidDescription(
-            f"fields={shown(fields)} is not a table; give the fields of {kind!r} by name"
+            refusal("fields", fields, "a table", f"give the fields of {kind!r} by name")
         )
     allowed, required = _field_names(chosen)
     for name in fields:
         if name not in allowed:
             raise InvalidDescription(
-                f"{name!r} is not a field of the domain {kind!r}; its fields are: "
-                f"{', '.join(allowed) or 'none'}"
+                f"fields of the domain {kind!r} must be among {', '.join(allowed) or 'none'}, "
+                f"got {name!r}."
             )
     for name in required:
         if name not in fields:
             raise InvalidDescription(
-                f"the domain {kind!r} lacks the field {name!r}; give {name} = ..."
+                f"{name} must be given for the domain {kind!r}, got nothing; add {name} = ..."
             )
     return chosen(**{name: _decode(name, value) for name, value in fields.items()})
 
 
 def to_fields(domain: Domain) -> dict[str, Any]:
-    """The fields of a domain as plain lists, numbers and tables; absent options are left out.
+    """Return the fields of a domain as lists, numbers and tables; absent options are left out.
 
     The kind is not among them: it is `domain.kind`.
     """
@@ -102,22 +102,22 @@ def _class_of(kind: str) -> type[Domain]:
         if candidate.kind == kind:
             return candidate
     raise InvalidDescription(
-        f"kind={shown(kind)} is not a known domain; choose one of: "
-        f"{', '.join(sorted(each.kind for each in DOMAINS))}"
+        f"kind must be one of {', '.join(sorted(each.kind for each in DOMAINS))}, "
+        f"got {shown(kind)}."
     )
 
 
 def _field_names(chosen: type[Domain]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of all fields, and of those that must be given."""
-    known = fields(chosen)  # type: ignore[arg-type]
-    return tuple(f.name for f in known), tuple(f.name for f in known if f.default is MISSING)
+    """Return the names of all fields, and of those that must be given."""
+    declared = fields(chosen)  # type: ignore[arg-type]
+    return tuple(f.name for f in declared), tuple(f.name for f in declared if f.default is MISSING)
 
 
 def _decode(name: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         if "kind" not in value:
             raise InvalidDescription(
-                f"{name}={shown(value)} has no kind; a domain inside a domain needs one"
+                refusal(name, value, "a domain with a kind", 'give kind = "..." among its fields')
             )
         return from_fields(value["kind"], {k: v for k, v in value.items() if k != "kind"})
     if isinstance(value, (list, tuple)):

@@ -16,15 +16,15 @@ from wane import arguments
 from wane.arguments import Positive, Vector
 from wane.arrays import Array
 from wane.describe.arrays import read_only
-from wane.describe.domains.base import ConvexSet, Facts, slightly_above
-from wane.describe.domains.kernels import lengths, onto_simplex
+from wane.describe.domains.base import ConvexSet, ProxFacts, slightly_above
+from wane.describe.domains.prox_kernels import lengths, onto_simplex
 from wane.errors import InvalidDescription
 
 
 @final
 @dataclass(frozen=True)
 class Box(ConvexSet):
-    """Every coordinate stays between two bounds; with equal bounds, the l-infinity ball.
+    """Points whose coordinates lie between two bounds; with equal bounds, the l-infinity ball.
 
     A bound is one number for all coordinates or one number for each; if both are single
     numbers, `dimension` must be given, since the diameter grows with it.
@@ -42,20 +42,19 @@ class Box(ConvexSet):
             sizes["dimension"] = arguments.whole("dimension", self.dimension, least=1)
         if not sizes:
             raise InvalidDescription(
-                "dimension=None is not enough for a box with scalar bounds; "
-                "give the number of coordinates, such as dimension=10"
+                "dimension must be given for a box with scalar bounds, got None; "
+                "give the number of coordinates, such as dimension=10."
             )
         if len(set(sizes.values())) > 1:
             raise InvalidDescription(
-                f"lower, upper and dimension disagree on the length of a point ({sizes}); "
-                "give bounds of equal length"
+                f"lower, upper and dimension must agree on the length of a point, got {sizes}."
             )
         self._keep(**bounds, dimension=next(iter(sizes.values())))
         lower, upper = self._bounds
         if (lower > upper).any() or (lower == upper).all():
             raise InvalidDescription(
-                f"lower={arguments.shown(self.lower)} and upper={arguments.shown(self.upper)} "
-                "leave no room between them; give lower <= upper, somewhere with lower < upper"
+                f"upper must be at least lower={arguments.shown(self.lower)}, and above it "
+                f"somewhere, got {arguments.shown(self.upper)}."
             )
 
     @cached_property
@@ -64,11 +63,11 @@ class Box(ConvexSet):
         lower, upper = map(read_only, ends)
         return lower, upper
 
-    def _describe(self) -> Facts:
+    def _describe(self) -> ProxFacts:
         with np.errstate(over="ignore"):
             sides = np.atleast_1d(self._bounds[1] - self._bounds[0])
         repeats = math.sqrt((self.dimension or 1) / sides.size)
-        return Facts(
+        return ProxFacts(
             diameter=slightly_above(math.hypot(*sides.tolist()) * repeats),
             has_interior=bool((sides > 0.0).all()),
             dimension=self.dimension,
@@ -86,12 +85,12 @@ def _bound(name: str, value: object) -> float | tuple[float, ...]:
 @final
 @dataclass(frozen=True)
 class Orthant(ConvexSet):
-    """No coordinate is negative."""
+    """Points without negative coordinates."""
 
     kind: ClassVar[str] = "orthant"
 
-    def _describe(self) -> Facts:
-        return Facts()
+    def _describe(self) -> ProxFacts:
+        return ProxFacts()
 
     def _project(self, points: Array) -> Array:
         return np.maximum(points, 0.0)
@@ -106,9 +105,9 @@ class Ball(ConvexSet):
     radius: Positive
     center: Vector | None = None
 
-    def _describe(self) -> Facts:
+    def _describe(self) -> ProxFacts:
         dimension = None if self.center is None else len(self.center)
-        return Facts(diameter=2.0 * self.radius, dimension=dimension)
+        return ProxFacts(diameter=2.0 * self.radius, dimension=dimension)
 
     @cached_property
     def _middle(self) -> Array:
@@ -126,13 +125,13 @@ class Ball(ConvexSet):
 @final
 @dataclass(frozen=True)
 class LOneBall(ConvexSet):
-    """The absolute values of the coordinates sum to at most `radius`."""
+    """Points whose absolute values sum to at most `radius`."""
 
     kind: ClassVar[str] = "l1-ball"
     radius: Positive
 
-    def _describe(self) -> Facts:
-        return Facts(diameter=2.0 * self.radius)
+    def _describe(self) -> ProxFacts:
+        return ProxFacts(diameter=2.0 * self.radius)
 
     def _project(self, points: Array) -> Array:
         sizes = np.abs(points)
@@ -148,8 +147,8 @@ class Simplex(ConvexSet):
     kind: ClassVar[str] = "simplex"
     total: Positive = 1.0
 
-    def _describe(self) -> Facts:
-        return Facts(diameter=slightly_above(math.sqrt(2.0) * self.total), has_interior=False)
+    def _describe(self) -> ProxFacts:
+        return ProxFacts(diameter=slightly_above(math.sqrt(2.0) * self.total), has_interior=False)
 
     def _project(self, points: Array) -> Array:
         return onto_simplex(points, self.total)
@@ -158,12 +157,12 @@ class Simplex(ConvexSet):
 @final
 @dataclass(frozen=True)
 class SecondOrderCone(ConvexSet):
-    """The last coordinate is at least the Euclidean length of the others."""
+    """Points whose last coordinate is at least the Euclidean length of the others."""
 
     kind: ClassVar[str] = "second-order-cone"
 
-    def _describe(self) -> Facts:
-        return Facts()
+    def _describe(self) -> ProxFacts:
+        return ProxFacts()
 
     def _project(self, points: Array) -> Array:
         side, height = points[..., :-1], points[..., -1:]
@@ -177,17 +176,17 @@ class SecondOrderCone(ConvexSet):
 @final
 @dataclass(frozen=True)
 class Diameter(ConvexSet):
-    """Some convex set of at most this diameter, not named: certified, but not runnable."""
+    """A convex set of at most this diameter, not specified: certified, but not runnable."""
 
     kind: ClassVar[str] = "diameter"
     # The default only shadows the property of the base class; it is refused below.
     diameter: Positive = math.inf
 
-    def _describe(self) -> Facts:
-        return Facts(diameter=self.diameter, has_interior=None)
+    def _describe(self) -> ProxFacts:
+        return ProxFacts(diameter=self.diameter, has_interior=None)
 
     def _project(self, points: Array) -> Array:
         raise InvalidDescription(
-            f"diameter={self.diameter!r} does not say which set to project onto; name the set, "
-            f"such as kind='ball' with radius={self.diameter / 2.0!r}"
+            f"domain must be a named set to project onto, got only diameter={self.diameter!r}; "
+            f"give for instance kind='ball' with radius={self.diameter / 2.0!r}."
         )

@@ -16,8 +16,8 @@ from wane import arguments
 from wane.arguments import Each, NonNegative, Whole, nonnegative
 from wane.arrays import Array
 from wane.describe.arrays import read_only
-from wane.describe.domains.base import Domain, Facts
-from wane.describe.domains.kernels import chain_levels, shrinkage
+from wane.describe.domains.base import Domain, ProxFacts
+from wane.describe.domains.prox_kernels import fused_levels, shrinkage
 from wane.errors import InvalidDescription
 
 
@@ -41,20 +41,18 @@ class GroupLasso(Domain):
         if len(set(members)) < len(members):
             twice = next(m for m in members if members.count(m) > 1)
             raise InvalidDescription(
-                f"groups={arguments.shown(self.groups)} hold coordinate {twice} twice; "
-                "give groups that do not overlap"
+                f"groups must not overlap, got coordinate {twice} twice in "
+                f"{arguments.shown(self.groups)}."
             )
         single = isinstance(self.weight, (int, float, np.integer, np.floating))
         weight = (nonnegative if single else Each(nonnegative))("weight", self.weight)
         if isinstance(weight, tuple) and len(weight) != len(self.groups):
-            raise InvalidDescription(
-                f"weight={arguments.shown(self.weight)} does not have one entry for each of the "
-                f"{len(self.groups)} groups; give that many, or one number"
-            )
+            wanted = f"one number, or one for each of the {len(self.groups)} groups"
+            raise InvalidDescription(arguments.refusal("weight", self.weight, wanted))
         self._keep(weight=weight)
 
-    def _describe(self) -> Facts:
-        return Facts()
+    def _describe(self) -> ProxFacts:
+        return ProxFacts()
 
     @cached_property
     def _layout(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], Array]:
@@ -71,8 +69,8 @@ class GroupLasso(Domain):
         order, starts, _, _ = self._layout
         if order.size and order.max() >= points.shape[-1]:
             raise InvalidDescription(
-                f"groups name coordinate {order.max()}, but x has points of length "
-                f"{points.shape[-1]}; count coordinates from 0"
+                f"groups must hold coordinates below {points.shape[-1]}, the length of a point, "
+                f"got {order.max()}; coordinates are counted from 0."
             )
         if not order.size:
             return np.zeros((*points.shape[:-1], 0))
@@ -82,9 +80,9 @@ class GroupLasso(Domain):
 
     def _prox(self, points: Array, step_size: float) -> Array:
         order, _, sizes, weights = self._layout
-        kept = shrinkage(self._group_lengths(points), step_size * weights)
+        factors = shrinkage(self._group_lengths(points), step_size * weights)
         moved = points.copy()
-        moved[..., order] *= np.repeat(kept, sizes, axis=-1)
+        moved[..., order] *= np.repeat(factors, sizes, axis=-1)
         return moved
 
     def _penalty(self, points: Array) -> Array:
@@ -102,13 +100,13 @@ class SortedLOne(Domain):
     def __post_init__(self) -> None:
         super().__post_init__()
         if any(a < b for a, b in zip(self.weights, self.weights[1:], strict=False)):
+            cure = "sort them from large to small, or the penalty is not convex"
             raise InvalidDescription(
-                f"weights={arguments.shown(self.weights)} increase somewhere, which is not convex; "
-                "sort them from large to small"
+                arguments.refusal("weights", self.weights, "non-increasing", cure)
             )
 
-    def _describe(self) -> Facts:
-        return Facts(dimension=len(self.weights))
+    def _describe(self) -> ProxFacts:
+        return ProxFacts(dimension=len(self.weights))
 
     @cached_property
     def _costs(self) -> Array:
@@ -118,7 +116,7 @@ class SortedLOne(Domain):
         sizes = np.abs(points)
         order = np.argsort(-sizes, axis=-1, kind="stable")
         sorted_sizes = np.take_along_axis(sizes, order, axis=-1)
-        levels = chain_levels(sorted_sizes - step_size * self._costs, np.inf, 0.0)
+        levels = fused_levels(sorted_sizes - step_size * self._costs, np.inf, 0.0)
         moved = np.empty_like(points)
         np.put_along_axis(moved, order, np.maximum(levels, 0.0), axis=-1)
         return np.copysign(moved, points)
@@ -135,12 +133,12 @@ class TotalVariation(Domain):
     kind: ClassVar[str] = "total-variation"
     weight: NonNegative
 
-    def _describe(self) -> Facts:
-        return Facts()
+    def _describe(self) -> ProxFacts:
+        return ProxFacts()
 
     def _prox(self, points: Array, step_size: float) -> Array:
         tension = step_size * self.weight
-        return chain_levels(points, tension, tension)
+        return fused_levels(points, tension, tension)
 
     def _penalty(self, points: Array) -> Array:
         return np.asarray(self.weight * np.abs(np.diff(points, axis=-1)).sum(axis=-1))

@@ -1,4 +1,4 @@
-"""Guarantees as a ledger keeps them: what was spent is what is read back, whatever its kind.
+"""Guarantees as JSON fields of a ledger's row: what is read back is at least what was spent.
 
 Most kinds are written down whole.  A guarantee that chooses its parameters when it is asked, or is
 known as a function only, is written down as its answers at the deltas that matter, and as the plain
@@ -24,7 +24,7 @@ ALWAYS = (DEFAULT_DELTA, REFERENCE)
 
 @dataclass(frozen=True)
 class ListedProfile:
-    """A privacy profile by some of its points; between two the smaller epsilon's delta is taken."""
+    """A privacy profile given by points; between two, the smaller epsilon's delta is used."""
 
     points: tuple[tuple[float, float], ...]
 
@@ -40,13 +40,13 @@ class ListedProfile:
 def to_fields(guarantee: Guarantee, deltas: Iterable[float]) -> dict[str, Any]:
     """Return a guarantee as JSON-ready data, exact at these deltas."""
     plain = _plain(guarantee)
-    made = guarantee_to_fields(plain)
+    fields = guarantee_to_fields(plain)
     if plain is guarantee:
-        return made
+        return fields
     asked = sorted({*ALWAYS, *deltas})
-    found = [(epsilon_of(guarantee, delta), delta) for delta in asked]
-    points = [[epsilon, delta] for epsilon, delta in found if epsilon < math.inf]
-    return {"points": points, "plain": made}
+    pairs = [(epsilon_of(guarantee, delta), delta) for delta in asked]
+    points = [[epsilon, delta] for epsilon, delta in pairs if epsilon < math.inf]
+    return {"points": points, "plain": fields}
 
 
 def from_fields(given: Mapping[str, Any]) -> tuple[Guarantee, ...]:
@@ -60,7 +60,7 @@ def from_fields(given: Mapping[str, Any]) -> tuple[Guarantee, ...]:
 
 
 def _plain(guarantee: Guarantee) -> Guarantee:
-    """The same guarantee if it can be written down, else the one that it composes as."""
+    """Return the guarantee if it can be written as fields, else the one that it composes as."""
     if isinstance(guarantee, Tuned):
         return _plain(guarantee.suited_to(REFERENCE))
     if isinstance(guarantee, Profile):

@@ -1,4 +1,4 @@
-"""The few computations that several proximal operators share; each works on a batch at once.
+"""Vectorised computations that several proximal operators share.
 
 Points run along the last axis.  Nothing here knows a domain, a step size or a description.
 """
@@ -11,26 +11,26 @@ from wane.arrays import Array, Mask
 
 
 def lengths(points: Array) -> Array:
-    """Euclidean lengths, last axis kept, without overflow or underflow of the squares."""
+    """Return Euclidean lengths, last axis kept, without overflow or underflow of the squares."""
     scale = np.abs(points).max(axis=-1, keepdims=True, initial=0.0)
     safe = np.where(scale > 0.0, scale, 1.0)
     return np.asarray(scale * np.sqrt(np.square(points / safe).sum(axis=-1, keepdims=True)))
 
 
 def soften(points: Array, threshold: Array | float) -> Array:
-    """Every entry moved towards zero by the threshold, and stopped there."""
+    """Return every entry moved towards zero by the threshold, and stopped there."""
     return np.copysign(np.maximum(np.abs(points) - threshold, 0.0), points)
 
 
 def shrinkage(lengths: Array, threshold: Array | float) -> Array:
-    """Factors that shorten vectors of these lengths by the threshold, to zero at most."""
+    """Return the factors that shorten vectors of these lengths by the threshold."""
     longer = lengths > threshold
     lost = np.divide(threshold, lengths, out=np.ones_like(lengths), where=longer)
     return 1.0 - lost
 
 
 def simplex_levels(points: Array, total: float) -> tuple[Array, Array]:
-    """The top entry t and the level c <= 0 with sum of (x - t - c)_+ = total.
+    """Return the top entry t and the level c <= 0 with sum of (x - t - c)_+ = total.
 
     Two numbers instead of their sum, since x - t is exact where x - (t + c) would cancel.
     """
@@ -45,13 +45,15 @@ def simplex_levels(points: Array, total: float) -> tuple[Array, Array]:
 
 
 def onto_simplex(points: Array, total: float) -> Array:
-    """The nearest points with non-negative entries of this sum."""
+    """Return the nearest points with non-negative entries of this sum."""
     top, level = simplex_levels(points, total)
     return np.maximum(points - top - level, 0.0)
 
 
-def chain_levels(targets: Array, rise: float, fall: float) -> Array:
-    """The x that minimises |x - y|^2/2 + rise*(sum of rises of x) + fall*(sum of falls of x).
+def fused_levels(targets: Array, rise: float, fall: float) -> Array:
+    """Return the minimiser of the fused-lasso problem on a chain, with costs of rises and falls.
+
+    It minimises |x - y|^2/2 + rise*(sum of rises of x) + fall*(sum of falls of x).
 
     rise = fall gives one-dimensional total variation; rise = inf, fall = 0 gives regression
     by non-increasing sequences.
@@ -85,7 +87,7 @@ def chain_levels(targets: Array, rise: float, fall: float) -> Array:
 
 
 def _above_level(costs: Array, first: Mask, longest: int, rise: float, fall: float) -> Mask:
-    """Which entries lie above the level in a cheapest labelling of every stretch.
+    """Return which entries lie above the level in a cheapest labelling of every stretch.
 
     An entry above pays its cost, a jump between neighbours pays rise or fall.  The advantage
     of `above` before entry k is d[k] = costs[k] + clip(d[k-1], -fall, rise).  Such maps compose
