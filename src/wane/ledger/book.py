@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from wane import arguments
+from wane.arguments import Checked, Positive
 from wane.certificates import Certificate, EarlierReleases, certify, stated_release, together
 from wane.describe import Adjacency
 from wane.describe.samples import Sampler
@@ -39,20 +39,19 @@ class BudgetExceeded(WaneError):
 
 
 @dataclass(frozen=True)
-class Budget:
+class Budget(Checked):
     """How much may be spent on one data set, all releases together."""
 
-    epsilon: float
-    delta: float
-    adjacency: Adjacency
+    epsilon: Positive
+    delta: Positive
+    adjacency: Annotated[Adjacency, adjacency_of]
 
     def __post_init__(self) -> None:
-        arguments.real("epsilon", self.epsilon, above=0.0)
-        if not arguments.real("delta", self.delta, above=0.0) < 1.0:
+        super().__post_init__()
+        if not self.delta < 1.0:
             raise InvalidDescription(
                 f"delta must be below 1, got {self.delta:g}; at delta 1 a budget limits nothing."
             )
-        object.__setattr__(self, "adjacency", adjacency_of("adjacency", self.adjacency))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a loss is, and what losses of one linear predictor share.
+"""The base classes of losses, and the code that losses of one linear predictor share.
 
 A loss is a function of a record's margins u = W^T a, a being the record's features.  Its file holds
 a frozen class with everything that is known of it, and the function of its constants that users
@@ -22,12 +22,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Annotated, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
+from wane import arguments
+from wane.arguments import Checked, Whole
 from wane.arrays import Array, Mask
-from wane.describe import check
 from wane.describe.objective import LossForm, Objective
 from wane.errors import InvalidDescription
 from wane.losses.priors import Prior
@@ -42,7 +43,7 @@ class Loss(Protocol):
 
     @property
     def outputs(self) -> int:
-        """How many margins a record has."""
+        """The number of margins of a record."""
         ...
 
     def usable(self, targets: Array) -> Mask:
@@ -69,7 +70,7 @@ class Loss(Protocol):
 
     @property
     def prior(self) -> Prior:
-        """What a planner expects of the loss before any data are seen."""
+        """The public expectations of a planner before any data are seen."""
         ...
 
 
@@ -83,7 +84,7 @@ class SampledLoss(Loss, Protocol):
 
     @property
     def third_derivative(self) -> float | None:
-        """Bounds how fast the Hessian's trace changes with the margins; None if it jumps."""
+        """A bound on the change of the Hessian's trace with the margins; None if it jumps."""
         ...
 
     def height(self, target_bound: float | None) -> float | None:
@@ -92,7 +93,7 @@ class SampledLoss(Loss, Protocol):
 
 
 @dataclass(frozen=True)
-class ScalarLoss(ABC):
+class ScalarLoss(Checked, ABC):
     """A loss of one margin: bounding the residual is clamping it.
 
     A file defines what is abstract here, and `usable` or `error` where these are not true.
@@ -117,14 +118,14 @@ class ScalarLoss(ABC):
     @property
     @abstractmethod
     def prior(self) -> Prior:
-        """What a planner expects of the loss before any data are seen."""
+        """The public expectations of a planner before any data are seen."""
 
     def usable(self, targets: Array) -> Mask:
-        """Every finite number is a target."""
+        """Return which targets are finite."""
         return np.isfinite(targets)
 
     def error(self, margin_bound: float) -> float:
-        """Roundings of a slope of at most one."""
+        """Return a bound on the roundings of a slope of at most one."""
         return ROUNDINGS * UNIT
 
     def residuals(self, margins: Array, targets: Array, bounds: Array) -> Array:
@@ -138,27 +139,24 @@ class ScalarLoss(ABC):
 
 
 @dataclass(frozen=True)
-class ClassesLoss:
-    """What losses with one margin for each class share; targets are 0, 1, ..., classes - 1."""
+class ClassesLoss(Checked):
+    """A loss with one margin for each class; targets are 0, 1, ..., classes - 1."""
 
-    classes: int
-
-    def __post_init__(self) -> None:
-        check.whole("classes", self.classes, least=2)
+    classes: Annotated[int, Whole(least=2)]
 
     @property
     def outputs(self) -> int:
-        """One margin for each class."""
+        """The number of classes, each of which has a margin."""
         return self.classes
 
     def usable(self, targets: Array) -> Mask:
-        """Targets are whole numbers below the number of classes."""
+        """Return which targets are whole numbers below the number of classes."""
         return np.asarray(
             (targets >= 0) & (targets < self.classes) & (targets == np.floor(targets))
         )
 
     def error(self, margin_bound: float) -> float:
-        """Roundings of a closed form, with a sum over the classes."""
+        """Return a bound on the roundings of a closed form with a sum over the classes."""
         return (ROUNDINGS + self.classes) * UNIT * max(1.0, margin_bound)
 
 
@@ -170,7 +168,7 @@ def linear_objective(
     `gradient_bound` is the bound that it has anyway, infinite if there is none; it counts as
     clipped if the clip is smaller.
     """
-    threshold = gradient_bound if clip is None else check.real("clip", clip, above=0.0)
+    threshold = gradient_bound if clip is None else arguments.real("clip", clip, above=0.0)
     return Objective(
         gradient_bound=min(threshold, gradient_bound),
         smoothness=smoothness,

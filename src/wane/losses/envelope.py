@@ -83,8 +83,8 @@ def _residuals(margins: Array, labels: Index, bounds: Array) -> Array:
     failed = np.flatnonzero(active & ~_certified(others, gap, caps, state))
     if failed.size:
         repaired = _repair(others[:, failed], gap[failed], caps[failed], level[failed])
-        for kept, better in zip(state, repaired, strict=True):
-            kept[..., failed] = better
+        for part, better in zip(state, repaired, strict=True):
+            part[..., failed] = better
     share = np.exp(state[0])
     share /= share.sum(axis=0)
     bent = caps / np.sqrt(1.0 + _dot(share, share))
@@ -97,7 +97,7 @@ def _residuals(margins: Array, labels: Index, bounds: Array) -> Array:
 
 
 def _rough(others: Array, gap: Array, caps: Array, level: Array) -> State:
-    """A few digits of the state, in single precision; margins beyond its range give nonsense."""
+    """Return a few digits of the state, in single precision; wrong for margins beyond its range."""
     others, gap, caps, level = (part.astype(np.float32) for part in (others, gap, caps, level))
     state = _from_plain(others, gap, caps, level, ROUGH_STEPS)
     logs, level, pull = (part.astype(np.float64) for part in state)
@@ -105,7 +105,7 @@ def _rough(others: Array, gap: Array, caps: Array, level: Array) -> State:
 
 
 def _from_plain(others: Array, gap: Array, caps: Array, level: Array, count: int) -> State:
-    """Newton steps from the plain softmax, which has this level."""
+    """Return the state after Newton steps from the plain softmax, which has this level."""
     return _steps(others, gap, caps, (others - level, level, np.zeros_like(gap)), count)
 
 
@@ -115,14 +115,14 @@ def error(margin_bound: float) -> float:
 
 
 def _repair(others: Array, gap: Array, caps: Array, level: Array) -> State:
-    """Many steps in double precision, and bracketing for records that they do not help."""
+    """Return the state after many steps in double precision, bracketed where these do not help."""
     result = _from_plain(others, gap, caps, level, MORE_STEPS)
     left = np.flatnonzero(~_certified(others, gap, caps, result))
     if left.size:
         problem = (others[:, left], gap[left], caps[left])
         better = _steps(*problem, _bracket(*problem), POLISHING_STEPS)
-        for kept, part in zip(result, better, strict=True):
-            kept[..., left] = part
+        for entry, part in zip(result, better, strict=True):
+            entry[..., left] = part
     return result
 
 
@@ -131,7 +131,7 @@ def _certified(others: Array, gap: Array, caps: Array, state: State) -> Mask:
 
 
 def _steps(others: Array, gap: Array, caps: Array, state: State, count: int) -> State:
-    """Newton steps, each cut from above, for a start that may be far away."""
+    """Return the state after Newton steps, each cut from above, from a start possibly far away."""
     for _ in range(count):
         logs, level, pull = _step(others, gap, caps, state)
         state = np.minimum(logs, _ceiling(others - level, np.log(pull)), out=logs), level, pull
@@ -168,7 +168,7 @@ def _step(others: Array, gap: Array, caps: Array, state: State) -> State:
 
 
 def _ceiling(height: Array, log_pull: Array) -> Array:
-    """An upper bound on the log r with log r + pull r = height.
+    """Return an upper bound on the log r with log r + pull r = height.
 
     With w = pull r and y = height + log pull, w + log w = y gives w <= e^y, and w <= y if y >= 1.
     Newton's method overshoots where r has to grow by orders of magnitude; from above it does not.
@@ -181,7 +181,7 @@ def _ceiling(height: Array, log_pull: Array) -> Array:
 
 
 def _distance(others: Array, gap: Array, caps: Array, state: State) -> Array:
-    """How far the margins that the state solves exactly are from the given ones."""
+    """Return the distance from the given margins to those that the state solves exactly."""
     logs, level, pull = state
     share = np.exp(logs)
     total = share.sum(axis=0)
@@ -193,12 +193,12 @@ def _distance(others: Array, gap: Array, caps: Array, state: State) -> Array:
 
 
 def _label_gap(miss: Array, level: Array, pull: Array, gap: Array) -> Array:
-    """The last equation: its left side minus its right side, u_y being -gap."""
+    """Return the residual of the last equation, left minus right side, u_y being -gap."""
     return np.log1p(-miss) - np.log(miss) - pull + level + gap
 
 
 def _bracket(others: Array, gap: Array, caps: Array) -> State:
-    """Newton's method on the pull alone, kept inside a bracket that halves if it does not shrink.
+    """Return the state by Newton's method on the pull, inside a bracket that always shrinks.
 
     The excess of the last equation falls with slope -1 or steeper, so its value at 0 is an upper
     end.
@@ -223,12 +223,12 @@ def _bracket(others: Array, gap: Array, caps: Array) -> State:
 
 
 def _share(others: Array, pull: Array, level: Array) -> Array:
-    """The r with log r + pull r + level = others."""
+    """Return the r with log r + pull r + level = others."""
     return np.asarray(wrightomega(others - level + np.log(pull)) / pull)
 
 
 def _level(others: Array, pull: Array) -> Array:
-    """The level at which the shares sum to 1.
+    """Return the level at which the shares sum to 1.
 
     At level -pull the largest class alone has the share 1.  The sum is convex and falls in the
     level, so Newton's method from there rises to the solution and never passes it.
@@ -243,7 +243,7 @@ def _level(others: Array, pull: Array) -> Array:
 def _excess(
     others: Array, gap: Array, caps: Array, pull: Array, level: Array
 ) -> tuple[Array, Array]:
-    """The last equation at this pull, and its derivative."""
+    """Return the residual of the last equation at this pull, and its derivative."""
     share = _share(others, pull, level)
     weight = share / (1.0 + pull * share)
     squared = weight * share

@@ -1,4 +1,4 @@
-"""Descriptions in files, which may name a loss in place of the constants of its objective."""
+"""Read descriptions from files that may name a loss in place of the constants of its objective."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def _with_constants(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _constants_of(table: dict[str, Any]) -> dict[str, Any]:
     name = table.pop("loss")
-    known = constants()
-    make = known.get(name) if isinstance(name, str) else None
+    makers = constants()
+    make = makers.get(name) if isinstance(name, str) else None
     if make is None:
-        names = ", ".join(f'"{loss}"' for loss in known)
+        names = ", ".join(f'"{loss}"' for loss in makers)
         raise InvalidDescription(f"objective.loss must be one of {names}, got {name!r:.60}.")
     wanted = signature(make).parameters
     refuse_unknown("objective", table, wanted)

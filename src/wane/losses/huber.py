@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane import arguments
+from wane.arguments import Positive
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.objective import Objective
 from wane.losses.base import ROUNDINGS, UNIT, ScalarLoss, linear_objective, rounded_up
 from wane.losses.priors import TARGET_NOISE, Prior
@@ -17,10 +18,7 @@ from wane.losses.priors import TARGET_NOISE, Prior
 class Huber(ScalarLoss):
     """Quadratic within `width` of the target, linear beyond."""
 
-    width: float = 1.0
-
-    def __post_init__(self) -> None:
-        check.real("width", self.width, above=0.0)
+    width: Positive = 1.0
 
     def losses(self, margins: Array, targets: Array) -> Array:
         """Return each record's loss."""
@@ -33,7 +31,7 @@ class Huber(ScalarLoss):
         return np.clip(margins - targets, -self.width, self.width)
 
     def error(self, margin_bound: float) -> float:
-        """One rounding of a difference of at most the width."""
+        """Return a bound on the rounding of a difference of at most the width."""
         return ROUNDINGS * UNIT * max(1.0, margin_bound, self.width)
 
     def objective(
@@ -44,12 +42,12 @@ class Huber(ScalarLoss):
 
     @property
     def prior(self) -> Prior:
-        """The loss bounds its slope by itself."""
+        """The prior of a loss that bounds its own slope."""
         return Prior((None,), TARGET_NOISE)
 
     @property
     def third_derivative(self) -> None:
-        """The curvature jumps."""
+        """None, since the curvature jumps."""
         return None
 
     def height(self, target_bound: float | None) -> float | None:
@@ -60,12 +58,12 @@ class Huber(ScalarLoss):
 def huber(
     feature_norm: float, *, width: float, clip: float | None = None, ridge: float = 0.0
 ) -> Objective:
-    """Huber's loss, quadratic near the target: gradient at most width R, curvature R^2.
+    """Return the constants of Huber's loss: gradient at most width R, curvature at most R^2.
 
     phi' clamps the residual to [-width, width], so phi'' is 1 or 0; clipping narrows the width.
     """
-    R = check.real("feature_norm", feature_norm, above=0.0)
-    w = check.real("width", width, above=0.0)
+    R = arguments.real("feature_norm", feature_norm, above=0.0)
+    w = arguments.real("width", width, above=0.0)
     return linear_objective(R * R, gradient_bound=rounded_up(w * R), clip=clip, ridge=ridge)
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.objective import Objective
 from wane.losses.base import ROUNDINGS, UNIT, ScalarLoss, linear_objective, needed
 from wane.losses.priors import Prior, regression_prior
@@ -27,7 +27,7 @@ class Squared(ScalarLoss):
         return margins - targets
 
     def error(self, margin_bound: float) -> float:
-        """One rounding of the difference, where the clamp has not removed it."""
+        """Return a bound on the rounding of the difference, where it is not clamped."""
         return ROUNDINGS * UNIT * max(1.0, margin_bound)
 
     def objective(
@@ -38,17 +38,17 @@ class Squared(ScalarLoss):
 
     def unclipped(self, feature_norm: float) -> Objective:
         """Return the curvature, which is all that is known of the loss as it is."""
-        R = check.real("feature_norm", feature_norm, above=0.0)
+        R = arguments.real("feature_norm", feature_norm, above=0.0)
         return Objective(smoothness=R * R, strong_convexity=0.0)
 
     @property
     def prior(self) -> Prior:
-        """As any regression on targets within [-1, 1]."""
+        """The prior of regressions on targets within [-1, 1]."""
         return regression_prior()
 
     @property
     def third_derivative(self) -> float:
-        """A parabola has none."""
+        """Zero, as of every parabola."""
         return 0.0
 
     def height(self, target_bound: float | None) -> float | None:
@@ -57,6 +57,6 @@ class Squared(ScalarLoss):
 
 
 def least_squares(feature_norm: float, *, clip: float, ridge: float = 0.0) -> Objective:
-    """Squared loss with clipped residuals: curvature at most R^2; clipping keeps it convex."""
-    R = check.real("feature_norm", feature_norm, above=0.0)
+    """Return the constants of the squared loss with clipped residuals: curvature at most R^2."""
+    R = arguments.real("feature_norm", feature_norm, above=0.0)
     return linear_objective(R * R, gradient_bound=math.inf, clip=clip, ridge=ridge)

@@ -1,4 +1,4 @@
-"""A smooth robust loss: Huber's with its kinks rounded, so that its third derivative is bounded."""
+"""The log-cosh loss: Huber's with its kinks rounded, so that its third derivative is bounded."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane import arguments
+from wane.arguments import Positive
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.objective import Objective
 from wane.losses.base import ROUNDINGS, UNIT, ScalarLoss, linear_objective
 from wane.losses.priors import TARGET_NOISE, Prior
@@ -22,11 +23,7 @@ class LogCosh(ScalarLoss):
     curvature within (0, 1], and the third derivative within 4/(3 sqrt(3) w).
     """
 
-    width: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Refuse a width that is not positive."""
-        check.real("width", self.width, above=0.0)
+    width: Positive = 1.0
 
     def losses(self, margins: Array, targets: Array) -> Array:
         """Return each record's loss."""
@@ -52,7 +49,7 @@ class LogCosh(ScalarLoss):
 
     @property
     def prior(self) -> Prior:
-        """As Huber's loss, which it is but for the kinks."""
+        """The prior of Huber's loss, from which it differs at the kinks only."""
         return Prior((None,), TARGET_NOISE)
 
     @property
@@ -70,10 +67,10 @@ class LogCosh(ScalarLoss):
 def log_cosh(
     feature_norm: float, *, width: float, clip: float | None = None, ridge: float = 0.0
 ) -> Objective:
-    """Huber's loss with rounded kinks: gradient at most width R, curvature at most R^2.
+    """Return the constants of the log-cosh loss: gradient at most width R, curvature at most R^2.
 
     The slope is width tanh((<a, x> - y)/width), whose derivative is at most 1.
     """
-    R = check.real("feature_norm", feature_norm, above=0.0)
-    w = check.real("width", width, above=0.0)
+    R = arguments.real("feature_norm", feature_norm, above=0.0)
+    w = arguments.real("width", width, above=0.0)
     return linear_objective(R * R, gradient_bound=w * R * (1.0 + 1e-15), clip=clip, ridge=ridge)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array, Mask
-from wane.describe import check
 from wane.describe.objective import Objective
 from wane.losses.base import ScalarLoss, linear_objective
 from wane.losses.priors import MARGIN_NOISE, Prior, residual_bounds
@@ -19,7 +19,7 @@ class Logistic(ScalarLoss):
     """log(1 + exp(-y u)), targets -1 and +1."""
 
     def usable(self, targets: Array) -> Mask:
-        """Targets are -1 or +1."""
+        """Return which targets are -1 or +1."""
         return np.asarray(np.abs(targets) == 1.0)
 
     def losses(self, margins: Array, targets: Array) -> Array:
@@ -38,7 +38,7 @@ class Logistic(ScalarLoss):
 
     @property
     def prior(self) -> Prior:
-        """Clamped early, and borne best so."""
+        """The prior of a loss that is best clamped early."""
         return Prior(residual_bounds(), MARGIN_NOISE, 0.5)
 
     @property
@@ -52,11 +52,11 @@ class Logistic(ScalarLoss):
 
 
 def logistic(feature_norm: float, *, clip: float | None = None, ridge: float = 0.0) -> Objective:
-    """Binary logistic loss: gradient at most R, curvature at most R^2/4, less when clipped.
+    """Return the constants of binary logistic loss: gradient at most R, curvature at most R^2/4.
 
     Clipping at C clamps the residual to C/R, where the curvature p(1-p) R^2 is at most C (R - C).
     """
-    R = check.real("feature_norm", feature_norm, above=0.0)
-    C = R if clip is None else min(check.real("clip", clip, above=0.0), R)
+    R = arguments.real("feature_norm", feature_norm, above=0.0)
+    C = R if clip is None else min(arguments.real("clip", clip, above=0.0), R)
     M = R * R / 4 if C >= R / 2 else C * (R - C)
     return linear_objective(M, gradient_bound=R, clip=clip, ridge=ridge)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane import arguments
+from wane.arguments import Checked, Count
 from wane.arrays import Array, Mask
-from wane.describe import check
 from wane.describe.objective import LossForm, Objective
 from wane.losses import softmax_residuals
 from wane.losses.base import ROUNDINGS, UNIT, needed
@@ -16,16 +17,13 @@ from wane.losses.priors import Prior, regression_prior
 
 
 @dataclass(frozen=True)
-class MultiSquared:
+class MultiSquared(Checked):
     """|u - y|^2/2 of several outputs; the residual vector is shortened as a whole."""
 
-    outputs: int
-
-    def __post_init__(self) -> None:
-        check.whole("outputs", self.outputs, least=1)
+    outputs: Count
 
     def usable(self, targets: Array) -> Mask:
-        """Every output is a number."""
+        """Return which targets are finite in every output."""
         return np.asarray(np.isfinite(targets).all(axis=1))
 
     def losses(self, margins: Array, targets: Array) -> Array:
@@ -37,7 +35,7 @@ class MultiSquared:
         return softmax_residuals.shortened(margins - targets, bounds)
 
     def error(self, margin_bound: float) -> float:
-        """Roundings of the differences and of their length."""
+        """Return a bound on the roundings of the differences and of their length."""
         return (ROUNDINGS + self.outputs) * UNIT * max(1.0, margin_bound)
 
     def objective(
@@ -48,18 +46,18 @@ class MultiSquared:
 
     @property
     def prior(self) -> Prior:
-        """As any regression, with the residuals of all outputs bounded together."""
+        """The prior of regressions, with the residuals of all outputs bounded together."""
         return regression_prior(math.sqrt(self.outputs))
 
 
 def multi_squared(feature_norm: float, *, clip: float, ridge: float = 0.0) -> Objective:
-    """Squared loss of several outputs, residual vector shortened to C/|a|: curvature at most R^2.
+    """Return the constants of squared loss of several outputs, residuals shortened to C/|a|.
 
     f = |W a - y|^2/2 depends on the length of W a - y only, so clipping keeps it convex.
     """
-    R = check.real("feature_norm", feature_norm, above=0.0)
+    R = arguments.real("feature_norm", feature_norm, above=0.0)
     return Objective(
-        gradient_bound=check.real("clip", clip, above=0.0),
+        gradient_bound=arguments.real("clip", clip, above=0.0),
         smoothness=R * R,
         strong_convexity=0.0,
         clipped=True,

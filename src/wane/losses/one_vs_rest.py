@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.objective import Objective
 from wane.losses.base import ClassesLoss, rounded_up
 from wane.losses.logistic import logistic
@@ -44,23 +44,23 @@ class OneVsRest(ClassesLoss):
 
     @property
     def prior(self) -> Prior:
-        """As any loss of several classes, its bound shared out among them."""
+        """The prior of losses of several classes, with the bound divided among them."""
         return classes_prior(math.sqrt(self.classes))
 
 
 def one_vs_rest(
     feature_norm: float, *, classes: int, clip: float | None = None, ridge: float = 0.0
 ) -> Objective:
-    """One logistic loss for each class, each clamped at C/sqrt(K): together at most C.
+    """Return the constants of a logistic loss for each class, each clamped at C/sqrt(K).
 
     The classes have parameters of their own, so the Hessian is block diagonal and the curvature is
     that of one of them.  Clamped row by row each loss is convex and C/sqrt(K)-Lipschitz; the bound
     is a property of the clamped losses, so the objective is not `clipped`.
     """
-    R = check.real("feature_norm", feature_norm, above=0.0)
-    K = check.whole("classes", classes, least=2)
+    R = arguments.real("feature_norm", feature_norm, above=0.0)
+    K = arguments.whole("classes", classes, least=2)
     root = math.sqrt(K)
-    C = rounded_up(root * R) if clip is None else check.real("clip", clip, above=0.0)
+    C = rounded_up(root * R) if clip is None else arguments.real("clip", clip, above=0.0)
     M = logistic(R, clip=C / root).smoothness
     assert M is not None
     return Objective(

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane import arguments
+from wane.arguments import NonNegative
 from wane.arrays import Array, Mask
-from wane.describe import check
 from wane.describe.objective import Objective
 from wane.losses.base import ROUNDINGS, UNIT, ScalarLoss, linear_objective, needed
 from wane.losses.priors import RESIDUAL, TARGET_NOISE, Prior
@@ -18,13 +19,10 @@ from wane.losses.priors import RESIDUAL, TARGET_NOISE, Prior
 class PoissonCounts(ScalarLoss):
     """exp(u) - y u for counts y from 0 to `largest_count`."""
 
-    largest_count: float
-
-    def __post_init__(self) -> None:
-        check.real("largest_count", self.largest_count, least=0.0)
+    largest_count: NonNegative
 
     def usable(self, targets: Array) -> Mask:
-        """Targets lie between 0 and the largest count."""
+        """Return which targets lie between 0 and the largest count."""
         return (targets >= 0.0) & (targets <= self.largest_count)
 
     def losses(self, margins: Array, targets: Array) -> Array:
@@ -36,7 +34,7 @@ class PoissonCounts(ScalarLoss):
         return np.exp(margins) - targets
 
     def error(self, margin_bound: float) -> float:
-        """Roundings of exp, which is at most the count plus the cap where the clamp is inactive."""
+        """Return a bound on the roundings of exp, at most count plus cap where not clamped."""
         return ROUNDINGS * UNIT * max(1.0, self.largest_count)
 
     def objective(
@@ -48,19 +46,19 @@ class PoissonCounts(ScalarLoss):
 
     @property
     def prior(self) -> Prior:
-        """Clamped at a share of the largest count."""
+        """The prior of a loss that is clamped at a share of the largest count."""
         return Prior((max(1.0, RESIDUAL * self.largest_count),), TARGET_NOISE)
 
 
 def poisson(
     feature_norm: float, *, clip: float, largest_count: float, ridge: float = 0.0
 ) -> Objective:
-    """Poisson regression with clipped gradients: curvature at most C R + y_max R^2.
+    """Return the constants of clipped Poisson regression: curvature at most C R + y_max R^2.
 
     phi' = e^z - y and phi'' = e^z = phi' + y, which is at most C/|a| + y where the clamp is
     inactive.
     """
-    R = check.real("feature_norm", feature_norm, above=0.0)
-    y = check.real("largest_count", largest_count, least=0.0)
-    C = check.real("clip", clip, above=0.0)
+    R = arguments.real("feature_norm", feature_norm, above=0.0)
+    y = arguments.real("largest_count", largest_count, least=0.0)
+    C = arguments.real("clip", clip, above=0.0)
     return linear_objective(C * R + y * R * R, gradient_bound=math.inf, clip=clip, ridge=ridge)

@@ -1,4 +1,4 @@
-"""The public prior of a loss: which gradient bounds are worth trying, and what noise it bears.
+"""The public prior of a loss: the gradient bounds worth trying, and the noise that it tolerates.
 
 Gradient bounds are counted in units of the feature norm, that is as bounds on the residual; noise
 is counted on the margin.  The numbers were chosen by hand on public data: breast cancer, digits,
@@ -33,7 +33,7 @@ LITTLE_DATA_FOR_CLASSES = 10_000.0
 
 @dataclass(frozen=True)
 class Prior:
-    """What to expect of a loss before any data are seen; `wane.learn.plan` uses it.
+    """The public expectations of a loss before any data are seen; `wane.learn.plan` uses them.
 
     Attributes:
         residuals: residual bounds to try, increasing; None is the loss's own bound.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from wane import arguments
+from wane.arguments import Positive, Real
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.objective import Objective
 from wane.errors import InvalidDescription
 from wane.losses.base import ROUNDINGS, UNIT, ScalarLoss, linear_objective, rounded_up
@@ -18,12 +20,12 @@ from wane.losses.priors import TARGET_NOISE, Prior
 class Quantile(ScalarLoss):
     """Pinball loss of the quantile `level`, its corner at the target rounded over `width`."""
 
-    level: float = 0.5
-    width: float = 1.0
+    level: Annotated[float, Real(above=0.0, most=1.0)] = 0.5
+    width: Positive = 1.0
 
     def __post_init__(self) -> None:
-        check.real("width", self.width, above=0.0)
-        if check.real("level", self.level, above=0.0, most=1.0) == 1.0:
+        super().__post_init__()
+        if self.level == 1.0:
             raise InvalidDescription(f"level must be below 1, got {self.level!r}.")
 
     def losses(self, margins: Array, targets: Array) -> Array:
@@ -37,7 +39,7 @@ class Quantile(ScalarLoss):
         return np.clip((margins - targets) / self.width, -self.level, 1.0 - self.level)
 
     def error(self, margin_bound: float) -> float:
-        """Roundings of the distance to the target, over the width."""
+        """Return a bound on the roundings of the distance to the target, over the width."""
         return ROUNDINGS * UNIT * max(1.0, margin_bound / self.width)
 
     def objective(
@@ -50,7 +52,7 @@ class Quantile(ScalarLoss):
 
     @property
     def prior(self) -> Prior:
-        """The loss bounds its slope by itself."""
+        """The prior of a loss that bounds its own slope."""
         return Prior((None,), TARGET_NOISE)
 
 
@@ -62,13 +64,13 @@ def quantile(
     clip: float | None = None,
     ridge: float = 0.0,
 ) -> Objective:
-    """Pinball loss with its corner rounded: gradient at most R, curvature at most R^2/width.
+    """Return the constants of rounded pinball loss: gradient at most R, curvature <= R^2/width.
 
     The slope is (<a, x> - y)/width, clamped to [-level, 1 - level]; so the gradient is at most
     max(level, 1 - level) R.
     """
-    R = check.real("feature_norm", feature_norm, above=0.0)
-    w = check.real("width", width, above=0.0)
-    q = check.real("level", level, above=0.0, most=1.0)
+    R = arguments.real("feature_norm", feature_norm, above=0.0)
+    w = arguments.real("width", width, above=0.0)
+    q = arguments.real("level", level, above=0.0, most=1.0)
     bound = rounded_up(max(q, 1.0 - q) * R)
     return linear_objective(rounded_up(R * R / w), gradient_bound=bound, clip=clip, ridge=ridge)

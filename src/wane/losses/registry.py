@@ -34,7 +34,7 @@ def losses() -> tuple[type[Any], ...]:
 def constants() -> dict[str, Callable[..., Objective]]:
     """Return the functions that give a loss's constants: the file's name is the function's."""
     named = {module.__name__.rpartition(".")[2]: vars(module) for module in _files()}
-    return {name: found[name] for name, found in named.items() if callable(found.get(name))}
+    return {name: members[name] for name, members in named.items() if callable(members.get(name))}
 
 
 def _files() -> list[ModuleType]:

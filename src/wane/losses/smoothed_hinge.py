@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane import arguments
+from wane.arguments import Positive
 from wane.arrays import Array, Mask
-from wane.describe import check
 from wane.describe.objective import Objective
 from wane.losses.base import ROUNDINGS, UNIT, ScalarLoss, linear_objective, rounded_up
 from wane.losses.priors import MARGIN_NOISE, Prior
@@ -18,13 +19,10 @@ from wane.losses.priors import MARGIN_NOISE, Prior
 class SmoothedHinge(ScalarLoss):
     """Hinge loss of y u whose corner at 1 is rounded over `width`, targets -1 and +1."""
 
-    width: float = 1.0
-
-    def __post_init__(self) -> None:
-        check.real("width", self.width, above=0.0)
+    width: Positive = 1.0
 
     def usable(self, targets: Array) -> Mask:
-        """Targets are -1 or +1."""
+        """Return which targets are -1 or +1."""
         return np.asarray(np.abs(targets) == 1.0)
 
     def losses(self, margins: Array, targets: Array) -> Array:
@@ -38,7 +36,7 @@ class SmoothedHinge(ScalarLoss):
         return -targets * np.clip((1.0 - targets * margins) / self.width, 0.0, 1.0)
 
     def error(self, margin_bound: float) -> float:
-        """Roundings of the margin's distance to 1, over the width."""
+        """Return a bound on the roundings of the margin's distance to 1, over the width."""
         return ROUNDINGS * UNIT * max(1.0, (1.0 + margin_bound) / self.width)
 
     def objective(
@@ -49,18 +47,18 @@ class SmoothedHinge(ScalarLoss):
 
     @property
     def prior(self) -> Prior:
-        """Less noise than logistic regression bears: its margins need not pass 1."""
+        """A prior with less noise than logistic regression's: its margins need not pass 1."""
         return Prior((None,), MARGIN_NOISE / math.log(4.0))
 
 
 def smoothed_hinge(
     feature_norm: float, *, width: float = 1.0, clip: float | None = None, ridge: float = 0.0
 ) -> Objective:
-    """Hinge loss with its corner rounded over `width`: gradient at most R, curvature R^2/width.
+    """Return the constants of rounded hinge loss: gradient at most R, curvature R^2/width.
 
     At the margin m = y <a, x> the slope is -1 up to m = 1 - width, 0 from m = 1 on, and a straight
     line between, which rises by 1 over the width.
     """
-    R = check.real("feature_norm", feature_norm, above=0.0)
-    w = check.real("width", width, above=0.0)
+    R = arguments.real("feature_norm", feature_norm, above=0.0)
+    w = arguments.real("width", width, above=0.0)
     return linear_objective(rounded_up(R * R / w), gradient_bound=R, clip=clip, ridge=ridge)

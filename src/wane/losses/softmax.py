@@ -1,4 +1,4 @@
-"""The multinomial logistic loss as it is, never clipped."""
+"""The multinomial logistic loss without clipping."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.objective import Objective
 from wane.errors import InvalidDescription
 from wane.losses import softmax_residuals
@@ -18,7 +18,7 @@ from wane.losses.priors import CLASSES_NOISE, LITTLE_DATA_FOR_CLASSES, RESIDUAL,
 
 @dataclass(frozen=True)
 class SoftmaxLoss(ClassesLoss):
-    """What the multinomial logistic losses share, in whichever way they are bounded."""
+    """The base class of multinomial logistic losses, in whichever way they are bounded."""
 
     def losses(self, margins: Array, targets: Array) -> Array:
         """Return each record's loss, log(sum exp u) - u_y."""
@@ -29,7 +29,7 @@ class SoftmaxLoss(ClassesLoss):
 
 @dataclass(frozen=True)
 class Softmax(SoftmaxLoss):
-    """Multinomial logistic loss as it is: its residual is shorter than sqrt(2), and never cut."""
+    """Multinomial logistic loss without clipping: its residual is shorter than sqrt(2)."""
 
     def residuals(self, margins: Array, targets: Array, bounds: Array) -> Array:
         """Return probabilities minus the label's indicator; `bounds` are at least sqrt(2)."""
@@ -54,13 +54,13 @@ class Softmax(SoftmaxLoss):
 
     @property
     def prior(self) -> Prior:
-        """The noise that the clamped losses bear, faded to a residual of sqrt(2)."""
+        """The prior of the clamped losses, adapted to a residual of sqrt(2)."""
         noise = CLASSES_NOISE * math.sqrt(RESIDUAL / math.sqrt(2.0))
         return Prior((None,), noise, enough=LITTLE_DATA_FOR_CLASSES)
 
     @property
     def third_derivative(self) -> float:
-        """Bounds the gradient of 1 - |p|^2 in the scores: docs/proofs/softmax-laplacian.md."""
+        """A bound on the gradient of 1 - |p|^2: see docs/proofs/softmax-laplacian.md."""
         return 8.0 / 27.0 * (1.0 + 1e-15)
 
     def height(self, target_bound: float | None) -> float:
@@ -69,7 +69,7 @@ class Softmax(SoftmaxLoss):
 
 
 def softmax(feature_norm: float, *, ridge: float = 0.0) -> Objective:
-    """Multinomial logistic loss, never clipped: gradient at most sqrt(2) R, curvature R^2/2."""
-    R = check.real("feature_norm", feature_norm, above=0.0)
+    """Return the constants of unclipped softmax: gradient at most sqrt(2) R, curvature R^2/2."""
+    R = arguments.real("feature_norm", feature_norm, above=0.0)
     bound = math.nextafter(math.sqrt(2.0) * R, math.inf)
     return Objective(gradient_bound=bound, smoothness=R * R / 2, strong_convexity=0.0, ridge=ridge)

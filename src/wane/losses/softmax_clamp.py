@@ -36,5 +36,5 @@ class SoftmaxClamp(SoftmaxLoss):
 
     @property
     def prior(self) -> Prior:
-        """As any loss of several classes."""
+        """The prior of losses of several classes."""
         return classes_prior()

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.objective import Objective
 from wane.losses import envelope
 from wane.losses.base import rounded_up
@@ -29,7 +29,7 @@ class SoftmaxEnvelope(SoftmaxLoss):
         return envelope.residuals(margins, targets.astype(np.intp), bounds)
 
     def error(self, margin_bound: float) -> float:
-        """Roundings, and what the solver leaves over."""
+        """Return a bound on the roundings and on the error of the solver."""
         return super().error(margin_bound) + envelope.error(margin_bound)
 
     def objective(
@@ -40,18 +40,18 @@ class SoftmaxEnvelope(SoftmaxLoss):
 
     @property
     def prior(self) -> Prior:
-        """As any loss of several classes."""
+        """The prior of losses of several classes."""
         return classes_prior()
 
 
 def softmax_envelope(feature_norm: float, *, clip: float, ridge: float = 0.0) -> Objective:
-    """Multinomial logistic loss made C-Lipschitz by an envelope: curvature sqrt(2) C R - C^2.
+    """Return the constants of multinomial loss made C-Lipschitz: curvature sqrt(2) C R - C^2.
 
     (R^2/2 if C >= R/sqrt(2).)  The bound is a property of the loss and not of a clip, so the
     objective is not `clipped`.  Why the curvature shrinks with C: docs/proofs/envelope.md.
     """
-    R = check.real("feature_norm", feature_norm, above=0.0)
-    C = check.real("clip", clip, above=0.0)
+    R = arguments.real("feature_norm", feature_norm, above=0.0)
+    C = arguments.real("clip", clip, above=0.0)
     root = math.sqrt(2.0)
     M = R * R / 2 if R / root <= C else min(R * R / 2, rounded_up(root * C * R - C * C))
     bound = min(C, math.nextafter(root * R, math.inf))

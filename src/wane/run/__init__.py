@@ -1,4 +1,4 @@
-"""Run what was certified: noisy descent on real records, of which only the release comes back."""
+"""Run a certified description: noisy descent on records, of which only the release is returned."""
 
 from wane.randomness import private_generator, seeded_generator_voids_privacy
 from wane.run import links

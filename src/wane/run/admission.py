@@ -1,4 +1,4 @@
-"""Whether what would run is what was described; asked before the first step, of public facts alone.
+"""Check before the first step, by public facts alone, that what would run is what was described.
 
 **Null records.**  Sums that turn a row which holds no record into the null record may do so under
 every adjacency, and any record may be replaced by it.  A loss that is strongly convex or
@@ -49,9 +49,9 @@ def require_described(run: NoisyDescent, gradients: Any, public: Any = None) -> 
         )
     if getattr(gradients, "makes_null_records", False):
         require_room_for_null(run.objective)
-    known = getattr(gradients, "objective", None)
-    if isinstance(known, Objective):
-        require_constants(run.objective, known)
+    actual = getattr(gradients, "objective", None)
+    if isinstance(actual, Objective):
+        require_constants(run.objective, actual)
 
 
 def _require_public(run: NoisyDescent, gradients: Any, public: Any) -> None:
@@ -106,39 +106,39 @@ def require_room_for_null(described: Objective) -> None:
         )
 
 
-def require_constants(described: Objective, known: Objective) -> None:
-    """Refuse a description that claims more of the losses than their sums know."""
-    other = described.holder_exponent != known.holder_exponent
-    apart = known.gradient_difference_bound
-    if apart is None and known.gradient_bound is not None:
-        apart = 2.0 * known.gradient_bound
+def require_constants(described: Objective, actual: Objective) -> None:
+    """Refuse a description whose constants claim more than those of the sums."""
+    other = described.holder_exponent != actual.holder_exponent
+    apart = actual.gradient_difference_bound
+    if apart is None and actual.gradient_bound is not None:
+        apart = 2.0 * actual.gradient_bound
     more = {
         "gradient_difference_bound": _below(described.gradient_difference_bound, apart),
-        "smoothness": _below(described.smoothness, known.smoothness),
-        "strong_convexity": _above(described.strong_convexity, known.strong_convexity),
-        "holder_constant": _below(described.holder_constant, known.holder_constant)
+        "smoothness": _below(described.smoothness, actual.smoothness),
+        "strong_convexity": _above(described.strong_convexity, actual.strong_convexity),
+        "holder_constant": _below(described.holder_constant, actual.holder_constant)
         or (described.holder_constant is not None and other),
-        "dissipativity": described.dissipativity not in (None, known.dissipativity),
-        "clipped": known.clipped and not described.clipped,
-        "form": described.clipped and described.form not in (known.form, LossForm.GENERAL),
+        "dissipativity": described.dissipativity not in (None, actual.dissipativity),
+        "clipped": actual.clipped and not described.clipped,
+        "form": described.clipped and described.form not in (actual.form, LossForm.GENERAL),
     }
     wrong = [name for name, claimed in more.items() if claimed]
     if wrong:
         raise InvalidDescription(
             f"objective.{wrong[0]} must be what the sums know of their losses, "
-            f"{getattr(known, wrong[0])}, got {getattr(described, wrong[0])}; describe what will "
+            f"{getattr(actual, wrong[0])}, got {getattr(described, wrong[0])}; describe what will "
             "run."
         )
 
 
-def _below(declared: float | None, known: float | None) -> bool:
-    """Whether an upper bound is declared below what is known, or where nothing is known."""
-    return declared is not None and (known is None or declared < known)
+def _below(declared: float | None, actual: float | None) -> bool:
+    """Return whether an upper bound is declared below the actual one, or where there is none."""
+    return declared is not None and (actual is None or declared < actual)
 
 
-def _above(declared: float | None, known: float | None) -> bool:
-    """Whether a lower bound is declared above what is known, or where nothing is known."""
-    return declared is not None and (known is None or declared > known)
+def _above(declared: float | None, actual: float | None) -> bool:
+    """Return whether a lower bound is declared above the actual one, or where there is none."""
+    return declared is not None and (actual is None or declared > actual)
 
 
 def require_finite(run: NoisyDescent, size: int, reach: float) -> float:
@@ -176,12 +176,12 @@ def farthest_iterate(run: NoisyDescent, start: float, size: int) -> float:
             if phase.public:
                 pull = run.on_public.objective.gradient_bound or 0.0
             push = phase.step_size * (pull + WIDEST_NOISE * noise_std * math.sqrt(size))
-            kept = abs(1.0 - phase.step_size * run.objective.ridge)
+            shrink = abs(1.0 - phase.step_size * run.objective.ridge)
             centre = _length_at_zero(run, phase.step_size, size)
             factor = run.domain.lipschitz(phase.step_size)
             factor = factor if math.isfinite(factor) else 1.0  # no theorem then follows distances
-            here = _after(here, phase.repeat, factor * kept, factor * push + centre)
-            farthest = max(farthest, kept * here + push)
+            here = _after(here, phase.repeat, factor * shrink, factor * push + centre)
+            farthest = max(farthest, shrink * here + push)
             here = min(here, centre + diameter)
     return farthest
 
@@ -191,7 +191,7 @@ def _length_at_zero(run: NoisyDescent, step_size: float, size: int) -> float:
 
 
 def _after(start: float, steps: int, factor: float, push: float) -> float:
-    """An upper bound on x -> factor x + push, repeated; never below what it started from."""
+    """Return an upper bound on x -> factor x + push, repeated; never below the start."""
     rate = max(factor, 1.0)
     if rate == 1.0:
         return start + steps * push

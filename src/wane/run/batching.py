@@ -1,4 +1,4 @@
-"""Which records each step uses, drawn exactly as the description says."""
+"""Draw the records of each step exactly as the description says."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Chooser = Callable[[int], Rows]
 
 
 def blocks(rows: Rows, size: int) -> Iterator[Rows]:
-    """Cut rows into consecutive parts of at most this many."""
+    """Yield consecutive parts of the rows, of at most this many each."""
     if isinstance(rows, slice):
         for first in range(rows.start or 0, rows.stop, size):
             yield slice(first, min(first + size, rows.stop))

@@ -1,4 +1,4 @@
-"""Checkpoints for crash recovery: sealed with a key that the user holds, and gone on release.
+"""Checkpoints for crash recovery, sealed with the user's key and deleted on release.
 
 A checkpoint holds an inner iterate and the state of the generator.  Either would void the guarantee
 if it were read, so it is written encrypted or not at all: ChaCha20-Poly1305 under a 256-bit key
@@ -33,8 +33,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import NoisyDescent, check
+from wane.describe import NoisyDescent
 from wane.describe.fields import run_to_fields
 from wane.errors import InvalidDescription, MissingExtra
 from wane.randomness import public_generator
@@ -56,7 +57,7 @@ def new_checkpoint_key() -> bytes:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a run saves itself, how often, and the key that seals it.
+    """The file of a run's checkpoint, how often it is written, and the key that seals it.
 
     Attributes:
         path: the file; a run that finds one of its own there continues it.
@@ -74,7 +75,7 @@ class Checkpoint:
     begun: Callable[[str], None] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        check.whole("every", self.every, least=1)
+        arguments.whole("every", self.every, least=1)
         if not isinstance(self.key, bytes) or len(self.key) != KEY_BYTES:
             raise InvalidDescription(
                 f"key must be {KEY_BYTES} bytes, got something else; make one with "
@@ -93,7 +94,7 @@ class Checkpoint:
 
 
 class Keeper:
-    """Saves one run, takes it up again, and deletes what it saved."""
+    """The checkpoint of one running descent: it saves, resumes and deletes."""
 
     def __init__(
         self,
@@ -133,9 +134,9 @@ class Keeper:
                 raise
             return start, [], 0, 0
         self._tell()
-        found, self._found = self._found, None
-        self._set_generator(_state_in(str(found["now"])))
-        return found["iterate"], list(found["released"]), int(found["done"]), int(found["used"])
+        state, self._found = self._found, None
+        self._set_generator(_state_in(str(state["now"])))
+        return state["iterate"], list(state["released"]), int(state["done"]), int(state["used"])
 
     def step(self, iterate: Array, released: list[Array], done: int, used: int) -> None:
         """Save the run if it is time; a disk that has filled up does not end it."""
@@ -147,7 +148,7 @@ class Keeper:
             warnings.warn(f"{error} The run goes on without saving.", stacklevel=3)
 
     def finish(self) -> None:
-        """Delete the file; if that fails the release is not lost, and the user is told."""
+        """Delete the file; warn if that fails, since the release itself is not lost."""
         try:
             self._path.unlink(missing_ok=True)
             self._part.unlink(missing_ok=True)
@@ -215,13 +216,13 @@ class Keeper:
                 f"checkpoint {self._path!s:.120} must be of this description and start, got "
                 "another's; delete it to begin anew."
             )
-        found = self._unsealed(raw[HEADER_BYTES:])
-        if found["records"].tobytes() != self._records.tobytes():
+        state = self._unsealed(raw[HEADER_BYTES:])
+        if state["records"].tobytes() != self._records.tobytes():
             raise InvalidDescription(
                 f"checkpoint {self._path!s:.120} must be taken up on the records it began with, "
                 "got others; delete it to begin anew, and count the first run as spent."
             )
-        return found
+        return state
 
     def _unsealed(self, sealed: bytes) -> dict[str, Any]:
         from cryptography.exceptions import InvalidTag
@@ -251,7 +252,7 @@ def cipher_of(key: bytes) -> Any:
 
 
 def write_whole(part: Path, place: Path, content: bytes) -> None:
-    """Have the old file or the new one at any instant, readable by its owner only."""
+    """Replace a file by new content in one instant, readable by its owner only."""
     part.unlink(missing_ok=True)
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
@@ -266,7 +267,7 @@ def write_whole(part: Path, place: Path, content: bytes) -> None:
 
 
 def _fingerprint(described: dict[str, Any], start: Array, context: str) -> bytes:
-    """SHA-256 of the description, the context and the start, all of which are public."""
+    """Return the SHA-256 of the description, the context and the start, all of them public."""
     text = json.dumps([described, context], sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode() + start.tobytes()).digest()
 
@@ -274,20 +275,20 @@ def _fingerprint(described: dict[str, Any], start: Array, context: str) -> bytes
 def _records_of(
     sums: Sums, key: bytes, header: bytes, shape: tuple[int, ...], records: int
 ) -> NDArray[Any]:
-    """What tells these records from others: their keyed hash, or else gradients at two points."""
+    """Return what identifies these records: their keyed hash, or else gradients at two points."""
     find: Callable[[bytes], bytes | None] = getattr(sums, "fingerprint", lambda key: None)
-    found = find(key)
-    if found is not None:
-        return np.frombuffer(found, np.uint8)
+    digest = find(key)
+    if digest is not None:
+        return np.frombuffer(digest, np.uint8)
     chance = public_generator(int.from_bytes(hmac.digest(key, header, "sha256")))
     cuts = np.unique(np.linspace(0, records, PROBED_PARTS + 1).astype(np.intp)).tolist()
     with np.errstate(all="ignore"):
-        made = [
+        gradients = [
             np.asarray(sums(point, slice(first, last)), dtype=np.float64)
             for point in (np.zeros(shape), chance.standard_normal(shape))
             for first, last in pairwise(cuts)
         ]
-    return np.stack(made)
+    return np.stack(gradients)
 
 
 def _state_out(state: Mapping[str, Any]) -> str:
@@ -303,8 +304,8 @@ def _state_in(text: str) -> dict[str, Any]:
     def back(value: dict[str, Any]) -> Any:
         return np.array(value["array"], value["dtype"]) if "array" in value else value
 
-    made: dict[str, Any] = json.loads(text, object_hook=back)
-    return made
+    state: dict[str, Any] = json.loads(text, object_hook=back)
+    return state
 
 
 def write_sealed(checkpoint: Checkpoint, name: str, **arrays: Any) -> None:
@@ -323,7 +324,7 @@ def write_sealed(checkpoint: Checkpoint, name: str, **arrays: Any) -> None:
 
 
 def read_sealed(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
-    """Return what `write_sealed` wrote under the same name and key, and delete the file."""
+    """Return the arrays that `write_sealed` wrote under this name and key; delete the file."""
     from cryptography.exceptions import InvalidTag
 
     path = Path(checkpoint.path)
@@ -347,6 +348,6 @@ def read_sealed(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
             "file is damaged."
         ) from None
     with np.load(BytesIO(plain), allow_pickle=False) as archive:
-        found = dict(archive)
+        arrays = dict(archive)
     path.unlink()
-    return found
+    return arrays

@@ -1,4 +1,4 @@
-"""Exponential and logarithm without branches, so that a compiled loop takes several at a time.
+"""Exponential and logarithm without branches, so that compiled loops are vectorised.
 
 Both take a double apart by its bits: 64 of them, a sign, 11 for the exponent with 1023 added, 52
 for what follows the leading 1.  What remains is a polynomial.
@@ -29,7 +29,7 @@ ZERO_EXPONENT = 2.0**52 + 1023.0
 
 
 def compiled(compiler: compiling.Compiler) -> tuple[Any, Any, Any]:
-    """Compile the three; not in any order of operations, which would undo the rounding."""
+    """Return the three functions compiled, without reassociation, which would undo the rounding."""
     exact = (exponential, logarithm, log_above)
     one, two, three = (compiler(function, fastmath={"contract"}) for function in exact)
     return one, two, three

@@ -1,4 +1,4 @@
-"""Softmax residuals, compiled: plain, clamped, and by the envelope.
+"""Compiled residuals of softmax: plain, clamped, and by the envelope.
 
 The same numbers as `wane.losses.softmax_residuals` and `wane.losses.envelope` give, whose words say
 what is solved and why it may be believed.  NumPy calls on a few hundred rows spend their time in
@@ -53,17 +53,17 @@ def faster(link: Loss, numbers: int) -> Residuals:
 
 
 def _checked(link: Loss, kernel: Kernel, margins: Array, targets: Array, bounds: Array) -> Array:
-    made, done = np.empty_like(margins), np.empty(len(margins), dtype=np.bool_)
-    kernel(margins, targets.astype(np.intp), bounds, made, done)
+    residuals, done = np.empty_like(margins), np.empty(len(margins), dtype=np.bool_)
+    kernel(margins, targets.astype(np.intp), bounds, residuals, done)
     left = np.flatnonzero(~done)
     if left.size:
-        made[left] = link.residuals(margins[left], targets[left], bounds[left])
-    return made
+        residuals[left] = link.residuals(margins[left], targets[left], bounds[left])
+    return residuals
 
 
 @cache
 def _kernels() -> Mapping[type, Kernel]:
-    """Compile, or return nothing where numba is not installed."""
+    """Return the compiled kernel of each loss, or none where numba is not installed."""
     compiler = compiling.compiler()
     if compiler is None:
         return {}
@@ -83,9 +83,9 @@ def _kernels() -> Mapping[type, Kernel]:
 
 
 def _plainly(begun: Any, written: Any, *, unbounded: bool) -> Kernel:
-    """Softmax as it is, or with what the label lacks cut at bound/sqrt(2)."""
+    """Return the kernel of softmax as it is, or with the label's residual cut at bound/sqrt(2)."""
 
-    def kernel(margins: Any, labels: Any, bounds: Any, made: Any, done: Any) -> None:
+    def kernel(margins: Any, labels: Any, bounds: Any, residuals: Any, done: Any) -> None:
         # the last chunk may be short: what is left over in it is computed in vain
         table, line = np.zeros((margins.shape[1], CLASS_END)), np.ones(LINE_END)
         for first in range(0, len(margins), WIDTH):
@@ -94,15 +94,15 @@ def _plainly(begun: Any, written: Any, *, unbounded: bool) -> Kernel:
                 at, miss = first + i, line[MISS + i]
                 if not unbounded:
                     miss = min(miss, bounds[at] / LONGEST)
-                done[at] = written(table, SHARE + i, miss, labels[at], made[at])
+                done[at] = written(table, SHARE + i, miss, labels[at], residuals[at])
 
     return kernel
 
 
 def _bending(begun: Any, solved: Any, shortened: Any, written: Any) -> Kernel:
-    """Softmax by its envelope."""
+    """Return the kernel of softmax by its envelope."""
 
-    def kernel(margins: Any, labels: Any, bounds: Any, made: Any, done: Any) -> None:
+    def kernel(margins: Any, labels: Any, bounds: Any, residuals: Any, done: Any) -> None:
         table, line = np.zeros((margins.shape[1], CLASS_END)), np.ones(LINE_END)
         for first in range(0, len(margins), WIDTH):
             width = begun(margins, labels, first, table, line)
@@ -117,7 +117,7 @@ def _bending(begun: Any, solved: Any, shortened: Any, written: Any) -> Kernel:
                     miss, place = line[BENT_MISS + i], BENT + i
                     near = line[DISTANCE + i] <= TOLERANCE * (1.0 + abs(line[GAP + i]))
                 miss = shortened(table, place, miss, bounds[at])
-                done[at] = written(table, place, miss, labels[at], made[at]) and near
+                done[at] = written(table, place, miss, labels[at], residuals[at]) and near
 
     return kernel
 
@@ -137,13 +137,13 @@ def _placed(margins: Any, labels: Any, first: Any, table: Any, line: Any) -> Any
     return width
 
 
-def _written(table: Any, place: Any, miss: Any, label: Any, made: Any) -> Any:
+def _written(table: Any, place: Any, miss: Any, label: Any, residual: Any) -> Any:
     """Write miss (share - e_y); return whether that is finite."""
     total = 0.0
     for j in range(len(table)):
-        made[j] = miss * table[j, place]
-        total += made[j]
-    made[label] = -miss
+        residual[j] = miss * table[j, place]
+        total += residual[j]
+    residual[label] = -miss
     return total < np.inf
 
 

@@ -1,4 +1,4 @@
-"""Numba, where it is installed (extra `fast`), for tables that are worth it."""
+"""Numba, where it is installed (extra `fast`), for tables large enough to gain from it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Compiler = Callable[..., Any]
 
 @cache
 def compiler() -> Compiler | None:
-    """Return what compiles functions that then run beside other threads, or None."""
+    """Return a function that compiles others to run without the interpreter's lock, or None."""
     try:
         from numba import njit
     except ImportError:
         return None
 
     def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-        made: Callable[..., Any] = njit(function, nogil=True, error_model="numpy", **options)
-        return made
+        kernel: Callable[..., Any] = njit(function, nogil=True, error_model="numpy", **options)
+        return kernel
 
     return compiled

@@ -1,4 +1,4 @@
-"""The one loop that runs a described descent; nothing but its release leaves it."""
+"""The one loop that runs a described descent; it returns nothing but the release."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class GradientSums(Protocol):
 
     @property
     def records(self) -> int:
-        """How many records there are."""
+        """The number of records."""
         ...
 
     @property
@@ -36,7 +36,7 @@ class GradientSums(Protocol):
 
     @property
     def gradient_bound(self) -> float:
-        """No record's gradient is longer, whatever the record holds, rounding included."""
+        """A bound on every record's gradient, whatever the record is, rounding included."""
         ...
 
     def __call__(self, parameters: Array, rows: Rows) -> Array:
@@ -71,7 +71,7 @@ def descend(
     generator = private_generator() if generator is None else generator
     keeper = None if checkpoint is None else Keeper(checkpoint, run, x, gradients, generator)
     choose = chooser(run, generator)
-    kept = _released_steps(run)
+    seen = _released_steps(run)
     released: list[Array] = []
     total: Array | None
     done = used = skip = 0
@@ -91,7 +91,7 @@ def descend(
                     stepped, used = run, used + (not phase.cool_down)
                 x = noisy_step(stepped, x, total, (phase.step_size, noise_std), generator)
                 done += 1
-                if done in kept:
+                if done in seen:
                     released.append(x)
                 if progress is not None:
                     progress(done)
@@ -123,7 +123,7 @@ def noisy_step(
 
 
 def _start(run: NoisyDescent, gradients: GradientSums, start: Array | None) -> Array:
-    """The start as an array, checked and moved into the domain."""
+    """Return the start as an array, checked and moved into the domain."""
     x = np.zeros(gradients.shape) if start is None else np.array(start, dtype=np.float64)
     if not np.isfinite(x).all():
         raise InvalidDescription("start must hold finite numbers, got NaN or infinity.")
@@ -157,14 +157,14 @@ def safe_prox(domain: Domain, x: Array, step_size: float) -> Array:
 
 
 def _rounded(run: NoisyDescent, released: list[Array]) -> Array:
-    """Released iterates on the grids of the noises that protect them."""
+    """Return released iterates on the grids of the noises that protect them."""
     noises = protecting_noises(run, sorted(_released_steps(run)))
     pairs = zip(released, noises, strict=True)
     return np.stack([to_grid(iterate, grid_below(noise)) for iterate, noise in pairs])
 
 
 def _released_steps(run: NoisyDescent) -> frozenset[int] | range:
-    """The steps after which the iterate is seen; none if only the last one is."""
+    """Return the steps after which the iterate is released; empty if only the last one is."""
     if isinstance(run.release, EveryIterate):
         return range(1, run.total_steps + 1)
     if isinstance(run.release, Iterates):

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.diffusion import GaussianDiffusion, Outside
 from wane.randomness import noise_generator
 from wane.run.grid import grid_below, to_grid
@@ -62,7 +62,7 @@ def path(
     seed_voids_privacy: int | None = None,
 ) -> list[Array]:
     """Return positions of one path at several times, none before the process's `time`."""
-    wanted = [check.real("times", t, least=process.time) for t in times]
+    wanted = [arguments.real("times", t, least=process.time) for t in times]
     position = start_of(process, statistic, outside)
     rng, now, found = noise_generator(seed_voids_privacy), 0.0, {}
     for t in sorted(set(wanted)):

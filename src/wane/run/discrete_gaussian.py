@@ -1,4 +1,4 @@
-"""Exact noise on a release: whole numbers from the discrete Gaussian law, without a rounding.
+"""Exact discrete Gaussian noise on a release: integers, drawn without any rounding.
 
 The law gives the whole number k the weight exp(-k^2 / (2 v)).  It is sampled in whole numbers and
 fractions from the operating system's randomness, by rejection from a discrete Laplace law (Canonne,
@@ -27,8 +27,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import NoisyDescent, check
+from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription
 from wane.guarantees import RenyiDP
 from wane.run.grid import FINER, protecting_noise, release_grid, to_grid
@@ -51,8 +52,8 @@ class DiscreteGaussian:
     spacing: float
 
     def __post_init__(self) -> None:
-        check.real("std", self.std, above=0.0)
-        check.real("spacing", self.spacing, above=0.0)
+        arguments.real("std", self.std, above=0.0)
+        arguments.real("spacing", self.spacing, above=0.0)
         if math.frexp(self.spacing)[0] != 0.5:
             raise InvalidDescription(
                 f"spacing must be a power of two, got {self.spacing!r}; see release_grid."
@@ -69,7 +70,7 @@ class DiscreteGaussian:
 
         On the run's own `release_grid`; both come from the description alone.
         """
-        factor = check.real("release_noise", times, above=0.0)
+        factor = arguments.real("release_noise", times, above=0.0)
         spacing = release_grid(run)
         if not spacing:
             raise InvalidDescription("release_noise must be None for a run that adds no noise.")
@@ -98,8 +99,8 @@ class DiscreteGaussian:
 
         For every outcome of the noise inside the run; the module proves it.
         """
-        D = check.real("sensitivity", sensitivity, least=0.0)
-        p = check.whole("dimension", dimension, least=1)
+        D = arguments.real("sensitivity", sensitivity, least=0.0)
+        p = arguments.whole("dimension", dimension, least=1)
         shift = (D + self.spacing * math.sqrt(p)) / self.std * _UP
         return RenyiDP.zcdp(shift * shift / 2.0 * _UP)
 
@@ -138,7 +139,7 @@ def _happens_exp(rate: Fraction) -> bool:
 
 
 def _happens_exp_small(rate: Fraction) -> bool:
-    """The same for a rate of at most one: the first failure in 1/1, 1/2, 1/3, ... is odd."""
+    """Return true with probability e^-rate, rate <= 1: an odd first failure of 1/k."""
     k = 1
     while secrets.randbelow(rate.denominator * k) < rate.numerator:
         k += 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wane.describe import check
+from wane import arguments
 from wane.describe.description import Description
 from wane.describe.diffusion import GaussianDiffusion, Outside
 from wane.describe.hierarchy import BranchedRelease, NestedRelease
@@ -50,7 +50,9 @@ def _(mechanism: BranchedRelease, statistic: Any, outside: Outside, seed: int | 
 def _(mechanism: KernelRelease, statistic: Any, outside: Outside, seed: int | None) -> Any:
     """The kernel's state in, a state out; the state before it is a release of its own."""
     rows, columns = mechanism.matrix.shape
-    state = check.whole("statistic", statistic, least=0, most=rows - 1, cure="give a row's number")
+    state = arguments.whole(
+        "statistic", statistic, least=0, most=rows - 1, cure="give a row's number"
+    )
     if mechanism.power > MOST_APPLICATIONS:
         raise InvalidDescription(
             f"power must be at most {MOST_APPLICATIONS} to be drawn step by step, got "

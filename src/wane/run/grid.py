@@ -1,4 +1,4 @@
-"""The grid of a release: a power of two, far below the noise and far above the last bits.
+"""The grid to which a release is rounded: a power of two, far below the noise.
 
 A number of double precision has low-order bits that no noise of the same precision covers: which
 of them can occur depends on what was added to what, and that depends on the records.  So a release
@@ -45,9 +45,9 @@ def protecting_noise(run: NoisyDescent) -> float:
 
 
 def protecting_noises(run: NoisyDescent, after: Iterable[int]) -> list[float]:
-    """Return the same for the iterates after these numbers of steps, which must increase."""
+    """Return `protecting_noise` for the iterates after these numbers of steps, increasing."""
     phases = iter(zip(run.plan, run.gradient_noise_stds.tolist(), strict=True))
-    made: list[float] = []
+    noises: list[float] = []
     left = own = 0.0
     factor, done, end = 1.0, 0, 0
     for wanted in after:
@@ -61,21 +61,21 @@ def protecting_noises(run: NoisyDescent, after: Iterable[int]) -> list[float]:
             count = min(end, wanted) - done
             left = max(left * factor**count, own)
             done += count
-        made.append(left)
-    return made
+        noises.append(left)
+    return noises
 
 
 def _largest_factor(run: NoisyDescent, phase: Phase) -> float:
-    """How much of a distance a step may leave, as far as the description tells; at most one."""
+    """Return a bound, at most one, on the factor by which a step can change a distance."""
     step_size = phase.step_size
-    kept = abs(1.0 - step_size * run.objective.ridge)
+    factor = abs(1.0 - step_size * run.objective.ridge)
     if not phase.cool_down:
         losses = run.on_public.objective if phase.public else run.objective
         m, M = losses.strong_convexity, losses.smoothness
         if m is None or M is None or m < 0.0 or losses.clipped:
             return 1.0
-        kept = max(kept, abs(1.0 - step_size * (run.objective.ridge + M)))
-    return min(1.0, kept * run.domain.lipschitz(step_size))
+        factor = max(factor, abs(1.0 - step_size * (run.objective.ridge + M)))
+    return min(1.0, factor * run.domain.lipschitz(step_size))
 
 
 def release_grid(run: NoisyDescent) -> float:

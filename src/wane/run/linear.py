@@ -1,4 +1,4 @@
-"""Sums of bounded gradients of linear models, over records that stay where they are.
+"""Sums of bounded gradients of linear models, over records that are never copied as a whole.
 
 A record is a row a of features, followed by a constant coordinate if there is an intercept, and a
 target.  Its gradient is s a r(s W^T a)^T with the residual r of a link, where s = min(1, R/|a|)
@@ -54,8 +54,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.objective import Objective
 from wane.errors import InvalidDescription
 from wane.losses import Loss
@@ -115,10 +115,10 @@ class LinearSums:
         """
         self._features = _matrix(features)
         self._link = link
-        self._intercept = check.real("intercept", intercept, least=0.0, most=1e100)
-        self._norm = check.real("feature_norm", feature_norm, least=1e-100, most=1e100)
+        self._intercept = arguments.real("intercept", intercept, least=0.0, most=1e100)
+        self._norm = arguments.real("feature_norm", feature_norm, least=1e-100, most=1e100)
         self._objective = link.objective(self._norm, gradient_bound, 0.0)
-        self._bound = check.real(
+        self._bound = arguments.real(
             "gradient_bound", self._objective.gradient_bound, least=1e-100, most=1e100
         )
         self._targets = _aligned(targets, self.records, link.outputs)
@@ -133,11 +133,11 @@ class LinearSums:
 
     @property
     def records(self) -> int:
-        """How many records there are."""
+        """The number of records."""
         return len(self._features)
 
     def __sizeof__(self) -> int:
-        """With the records, or a scheduler would take this for tiny and move it about at will."""
+        """Return the size with the records, or a scheduler would move this at will."""
         return super().__sizeof__() + self._features.nbytes + self._targets.nbytes
 
     @property
@@ -148,7 +148,7 @@ class LinearSums:
 
     @property
     def gradient_bound(self) -> float:
-        """No record's gradient is longer, whatever the record holds, rounding included."""
+        """A bound on every record's gradient, whatever the record is, rounding included."""
         return self._bound
 
     @property
@@ -161,13 +161,13 @@ class LinearSums:
 
         It says nothing without the key.
         """
-        made = hashlib.blake2b(key=key, digest_size=32, person=b"wane-records")
+        digest = hashlib.blake2b(key=key, digest_size=32, person=b"wane-records")
         bounds = (self._norm, self._bound, self._intercept, self._margin)
-        made.update(f"{self._link!r} {[bound.hex() for bound in bounds]}\n".encode())
-        for kept in (self._features, self._targets):
-            made.update(f"{kept.shape} {kept.dtype}\n".encode())
-            made.update(kept.data)
-        return made.digest()
+        digest.update(f"{self._link!r} {[bound.hex() for bound in bounds]}\n".encode())
+        for array in (self._features, self._targets):
+            digest.update(f"{array.shape} {array.dtype}\n".encode())
+            digest.update(array.data)
+        return digest.digest()
 
     def rounding(self, parameter_norm: float) -> float:
         """Return how far the sum over all records can be from the exact one, by rounding alone.
@@ -176,7 +176,7 @@ class LinearSums:
         moves the gradient by at most M (d + 8) u |W|; then come the link's own error and the
         summation.
         """
-        size = check.real("parameter_norm", parameter_norm, least=0.0)
+        size = arguments.real("parameter_norm", parameter_norm, least=0.0)
         M = self._objective.smoothness
         assert M is not None
         margins = M * (self._features.shape[1] + 8) * UNIT * size
@@ -201,7 +201,7 @@ class LinearSums:
 
     @property
     def _terms(self) -> int:
-        """Additions that the term of one record can go through, Q in the module's words.
+        """The number of additions that a record's term can go through: Q in the module docstring.
 
         The 32 also cover the short block at the end of each lane, and the sum over lanes.
         """
@@ -217,7 +217,7 @@ class LinearSums:
 
     def _checked_margin(self, reserve: float) -> float:
         margin = (2.5 * self._terms * self._room + self._link.outputs + 64) * UNIT
-        margin += check.real("reserve", reserve, least=0.0)
+        margin += arguments.real("reserve", reserve, least=0.0)
         if margin > LARGEST_MARGIN:
             raise InvalidDescription(
                 f"features must have fewer rows for a bound that survives rounding, "
@@ -244,7 +244,7 @@ class LinearSums:
         self._blank = None if short.all() else ~short
 
     def _lanes(self, rows: Rows) -> list[Rows]:
-        """The rows cut into equal parts for the threads, in order."""
+        """Return the rows cut into equal parts for the threads, in order."""
         if isinstance(rows, slice):
             first, last, _ = rows.indices(self.records)
         else:
@@ -276,7 +276,7 @@ class LinearSums:
         return total
 
     def _residuals(self, margins: Array, x: Array, part: Rows) -> Array:
-        """The link's residuals at the scaled margins, scaled once more for the product to come."""
+        """Return the link's residuals at the scaled margins, scaled for the product to come."""
         factors = self._factors[part]
         if self._link.outputs > 1:
             factors = factors[:, None]
@@ -290,7 +290,7 @@ class LinearSums:
 
 
 def _block_sizes(features: NDArray[Any], outputs: int) -> tuple[int, int]:
-    """How many rows are read at once, and about how many a link is asked."""
+    """Return how many rows are read at once, and how many residuals a link computes at once."""
     copied, in_place = _rows_read(features, outputs)
     rows = in_place if read_in_place(features) else copied
     return rows, max(1, _rows_asked(outputs) // rows) * rows
@@ -301,7 +301,7 @@ def _rows_asked(outputs: int) -> int:
 
 
 def _rows_read(features: NDArray[Any], outputs: int) -> tuple[int, int]:
-    """How many rows are read at once if they are copied, and if they are read in place."""
+    """Return how many rows are read at once if they are copied, and if they are read in place."""
     columns = features.shape[1]
     copied = max(FEWEST_ROWS, BLOCK_BYTES // (8 * columns))
     most = IN_PLACE_BYTES // (features.itemsize * columns)
@@ -318,8 +318,8 @@ def _matrix(features: NDArray[Any]) -> NDArray[Any]:
         raise InvalidDescription(
             f"features must be a matrix with at least one row and column, got shape {given.shape}."
         )
-    kept = given.dtype in (np.float32, np.float64)
-    return np.ascontiguousarray(given if kept else given.astype(np.float64))
+    suitable = given.dtype in (np.float32, np.float64)
+    return np.ascontiguousarray(given if suitable else given.astype(np.float64))
 
 
 def _aligned(targets: NDArray[Any], records: int, outputs: int) -> Array:
@@ -333,12 +333,12 @@ def _aligned(targets: NDArray[Any], records: int, outputs: int) -> Array:
 
 @cache
 def _workers(process: int) -> ThreadPoolExecutor:
-    """The threads of this process; a process that was forked from it makes its own."""
+    """Return the threads of this process; a process forked from it makes its own."""
     return ThreadPoolExecutor(min(LANES, os.cpu_count() or 1))
 
 
 def _one_thread_each() -> AbstractContextManager[Any]:
-    """Linear algebra without threads of its own: ours are enough, and sums keep their order."""
+    """Return a context in which linear algebra uses no threads, so that sums keep their order."""
     controller = _thread_controller()
     return nullcontext() if controller is None else controller.limit(limits=1)
 

@@ -1,4 +1,4 @@
-"""The losses under the names by which versions before 0.2 had them; see `wane.losses`."""
+"""Aliases of `wane.losses` under the names of versions before 0.2."""
 
 from wane.losses import (
     Huber,

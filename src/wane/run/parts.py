@@ -1,4 +1,4 @@
-"""Sums over records that are kept in parts: read in turn from a file, or on other machines.
+"""Sums over records in parts: read in turn from a file, or held on other machines.
 
 The records of part 1 come first, then those of part 2, and so on; rows of a batch are counted
 through all of them.  Somebody else returns the sum over the wanted rows of each part; here a batch
@@ -76,7 +76,7 @@ class PartedSums:
 
     @property
     def records(self) -> int:
-        """How many records there are in all parts."""
+        """The number of records in all parts."""
         return int(self._starts[-1])
 
     @property
@@ -86,7 +86,7 @@ class PartedSums:
 
     @property
     def gradient_bound(self) -> float:
-        """No record's gradient is longer, whatever the record holds, rounding included."""
+        """A bound on every record's gradient, whatever the record is, rounding included."""
         return self._bound
 
     @property
@@ -107,16 +107,16 @@ class PartedSums:
         return total
 
     def _cut(self, rows: Rows) -> list[Wanted]:
-        """The rows of each part that has any, in the order of the parts."""
+        """Return the rows of each part that has any, in the order of the parts."""
         if not isinstance(rows, slice):
             homes = np.searchsorted(self._starts, rows, side="right") - 1
             return [
                 (int(part), rows[homes == part] - self._starts[part]) for part in np.unique(homes)
             ]
         first, last, _ = rows.indices(self.records)
-        made: list[Wanted] = []
+        wanted: list[Wanted] = []
         for part, (low, high) in enumerate(zip(self._starts, self._starts[1:], strict=False)):
             begin, end = max(first, int(low)), min(last, int(high))
             if begin < end:
-                made.append((part, slice(begin - int(low), end - int(low))))
-        return made
+                wanted.append((part, slice(begin - int(low), end - int(low))))
+        return wanted

@@ -1,4 +1,4 @@
-"""Products of stored rows with double-precision vectors, a block at a time.
+"""Products of stored rows with double-precision vectors, one block at a time.
 
 Rows may be stored in single precision; every operation is in double precision all the same.  NumPy
 must copy such a block before it can multiply it, which takes longer than the products.  Compiled by
@@ -25,7 +25,7 @@ TOGETHER = 4
 
 
 class Window(Protocol):
-    """Looks at one block of rows after another."""
+    """A view of one block of rows after another."""
 
     def times(self, part: Rows, weights: Array) -> Array:
         """Return the products of these rows with the weights."""
@@ -37,7 +37,7 @@ class Window(Protocol):
 
 
 def read_in_place(features: NDArray[Any]) -> bool:
-    """Whether a table is worth compiling for: its rows are then widened as they are read."""
+    """Return whether a table is worth compiling for: its rows are then widened as they are read."""
     worth = features.dtype == np.float32 and features.size >= compiling.COMPILED_FROM
     return worth and compiling.compiler() is not None
 
@@ -51,7 +51,7 @@ def window(features: NDArray[Any], blank: Mask | None, rows: int, outputs: int) 
 
 
 class _Blocks:
-    """Blocks of rows, taken anew only when others are asked for: listed rows are copied."""
+    """Blocks of rows, read again only when others are asked for, since listed rows are copied."""
 
     def __init__(self, features: NDArray[Any]) -> None:
         self._features = features
@@ -98,7 +98,7 @@ class CopiedRows(_Blocks):
 
 @dataclass(frozen=True)
 class Kernels:
-    """The two products, compiled, for one output and for several; each writes its last argument."""
+    """The compiled products, for one output and for several; each writes its last argument."""
 
     times: Callable[[NDArray[Any], Array, Array], None]
     gathered: Callable[[NDArray[Any], Array, Array], None]
@@ -116,19 +116,19 @@ class CompiledRows(_Blocks):
     def times(self, part: Rows, weights: Array) -> Array:
         """Return the products of these rows with the weights."""
         block = self._read(part)
-        made = np.empty(len(block))
-        self._kernels.times(block, weights, made)
-        return made
+        products = np.empty(len(block))
+        self._kernels.times(block, weights, products)
+        return products
 
     def gathered(self, part: Rows, residuals: Array) -> Array:
         """Return the sum of these rows, each times its residual."""
-        made = np.zeros(self._features.shape[1])
-        self._kernels.gathered(self._read(part), residuals, made)
-        return made
+        total = np.zeros(self._features.shape[1])
+        self._kernels.gathered(self._read(part), residuals, total)
+        return total
 
 
 class CompiledPairs(_Blocks):
-    """The same for several outputs: four rows and two outputs at a time, padded with zeros."""
+    """Blocks for several outputs: four rows and two outputs at a time, padded with zeros."""
 
     def __init__(self, features: NDArray[Any], kernels: Kernels) -> None:
         super().__init__(features)
@@ -141,18 +141,18 @@ class CompiledPairs(_Blocks):
         columns, outputs = weights.shape
         flipped = np.zeros((_up_to(2, outputs), columns))
         flipped[:outputs] = weights.T
-        made = np.empty((_up_to(TOGETHER, len(block)), len(flipped)))
-        self._kernels.pair_times(block, flipped, self._room, made)
-        return np.ascontiguousarray(made[: len(block), :outputs])
+        products = np.empty((_up_to(TOGETHER, len(block)), len(flipped)))
+        self._kernels.pair_times(block, flipped, self._room, products)
+        return np.ascontiguousarray(products[: len(block), :outputs])
 
     def gathered(self, part: Rows, residuals: Array) -> Array:
         """Return the sum of these rows, each times its residual."""
         count, outputs = residuals.shape
         padded = np.zeros((_up_to(TOGETHER, count), _up_to(2, outputs)))
         padded[:count, :outputs] = residuals
-        made = np.zeros((padded.shape[1], self._features.shape[1]))
-        self._kernels.pair_gathered(self._read(part), padded, self._room, made)
-        return made[:outputs].T
+        totals = np.zeros((padded.shape[1], self._features.shape[1]))
+        self._kernels.pair_gathered(self._read(part), padded, self._room, totals)
+        return totals[:outputs].T
 
 
 def _up_to(multiple: int, count: int) -> int:
@@ -161,7 +161,7 @@ def _up_to(multiple: int, count: int) -> int:
 
 @cache
 def _kernels() -> Kernels | None:
-    """Compile, or return None where numba is not installed."""
+    """Return the compiled products, or None where numba is not installed."""
     compiled = compiling.compiler()
     if compiled is None:
         return None
@@ -175,25 +175,25 @@ def _kernels() -> Kernels | None:
     )
 
 
-def _times(rows: Any, weights: Any, made: Any) -> None:
+def _times(rows: Any, weights: Any, products: Any) -> None:
     for i in range(rows.shape[0]):
         total = 0.0
         for j in range(rows.shape[1]):
             total += np.float64(rows[i, j]) * weights[j]
-        made[i] = total
+        products[i] = total
 
 
-def _gathered(rows: Any, residuals: Any, made: Any) -> None:
-    """Four rows at a time, so that the sums are loaded and stored a quarter as often."""
+def _gathered(rows: Any, residuals: Any, total: Any) -> None:
+    """Add four rows at a time, so that the sums are loaded and stored a quarter as often."""
     count = rows.shape[0] - rows.shape[0] % 4
     for i in range(0, count, 4):
         a, b, c, d = residuals[i], residuals[i + 1], residuals[i + 2], residuals[i + 3]
         for j in range(rows.shape[1]):
             two = a * np.float64(rows[i, j]) + b * np.float64(rows[i + 1, j])
-            made[j] += two + (c * np.float64(rows[i + 2, j]) + d * np.float64(rows[i + 3, j]))
+            total[j] += two + (c * np.float64(rows[i + 2, j]) + d * np.float64(rows[i + 3, j]))
     for i in range(count, rows.shape[0]):
         for j in range(rows.shape[1]):
-            made[j] += residuals[i] * np.float64(rows[i, j])
+            total[j] += residuals[i] * np.float64(rows[i, j])
 
 
 def _widened(rows: Any, first: Any, room: Any) -> None:
@@ -209,17 +209,17 @@ def _widened(rows: Any, first: Any, room: Any) -> None:
 
 
 def _by_fours(widened: Any, each: Any) -> Callable[..., None]:
-    """Widen four rows at a time, and do the rest with them."""
+    """Return a kernel that widens four rows at a time and calls `each` with them."""
 
-    def kernel(rows: Any, given: Any, room: Any, made: Any) -> None:
+    def kernel(rows: Any, given: Any, room: Any, result: Any) -> None:
         for first in range(0, len(rows), TOGETHER):
             widened(rows, first, room)
-            each(room, given, made, first)
+            each(room, given, result, first)
 
     return kernel
 
 
-def _pair_times(room: Any, weights: Any, made: Any, i: Any) -> None:
+def _pair_times(room: Any, weights: Any, products: Any, i: Any) -> None:
     a, b, c, d = room[0], room[1], room[2], room[3]
     for k in range(0, len(weights), 2):
         one, two = weights[k], weights[k + 1]
@@ -234,16 +234,16 @@ def _pair_times(room: Any, weights: Any, made: Any, i: Any) -> None:
             b2 += b[j] * two[j]
             c2 += c[j] * two[j]
             d2 += d[j] * two[j]
-        made[i, k], made[i, k + 1] = a1, a2
-        made[i + 1, k], made[i + 1, k + 1] = b1, b2
-        made[i + 2, k], made[i + 2, k + 1] = c1, c2
-        made[i + 3, k], made[i + 3, k + 1] = d1, d2
+        products[i, k], products[i, k + 1] = a1, a2
+        products[i + 1, k], products[i + 1, k + 1] = b1, b2
+        products[i + 2, k], products[i + 2, k + 1] = c1, c2
+        products[i + 3, k], products[i + 3, k + 1] = d1, d2
 
 
-def _pair_gathered(room: Any, residuals: Any, made: Any, i: Any) -> None:
+def _pair_gathered(room: Any, residuals: Any, totals: Any, i: Any) -> None:
     a, b, c, d = room[0], room[1], room[2], room[3]
-    for k in range(0, len(made), 2):
-        one, two = made[k], made[k + 1]
+    for k in range(0, len(totals), 2):
+        one, two = totals[k], totals[k + 1]
         a1, a2 = residuals[i, k], residuals[i, k + 1]
         b1, b2 = residuals[i + 1, k], residuals[i + 1, k + 1]
         c1, c2 = residuals[i + 2, k], residuals[i + 2, k + 1]

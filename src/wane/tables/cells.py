@@ -1,4 +1,4 @@
-"""Cells that go from one table to another: columns that are copied, and text that is only text."""
+"""Copy columns from one table to another, and keep text from being read as a formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is publicly known of each feature column, and how many features it becomes.
+"""The public description of each feature column, and the number of features that it becomes.
 
 Every column is encoded into features of norm at most one, whatever its cells hold.
 """
@@ -9,7 +9,7 @@ import enum
 import math
 from dataclasses import dataclass
 
-from wane.describe import check
+from wane import arguments
 from wane.errors import InvalidDescription
 
 
@@ -22,17 +22,17 @@ class Scale(enum.Enum):
 
 @dataclass(frozen=True)
 class Zero:
-    """A missing cell becomes zeros."""
+    """The rule that a missing cell becomes zeros."""
 
 
 @dataclass(frozen=True)
 class Indicate:
-    """A missing cell becomes zeros, and a one in a feature of its own."""
+    """The rule that a missing cell becomes zeros, and a one in a feature of its own."""
 
 
 @dataclass(frozen=True)
 class Fill:
-    """A missing cell is read as this public value."""
+    """The rule that a missing cell is read as this public value."""
 
     value: float | str | bool
 
@@ -43,7 +43,7 @@ MISSING: tuple[type[Missing], ...] = (Zero, Indicate, Fill)
 
 @dataclass(frozen=True, kw_only=True)
 class NumericColumn:
-    """A number between public bounds; what lies outside is moved to the nearer bound."""
+    """A number between public bounds; a value outside is moved to the nearer bound."""
 
     name: str
     low: float
@@ -53,12 +53,12 @@ class NumericColumn:
 
     def __post_init__(self) -> None:
         _common(self.name, self.missing)
-        check.kind(f"columns.{self.name}.scale", self.scale, (Scale,))
+        arguments.kind(f"columns.{self.name}.scale", self.scale, (Scale,))
         low, high = interval(f"columns.{self.name}", self.low, self.high)
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
         if isinstance(self.missing, Fill):
-            filled = check.real(f"columns.{self.name}.missing.fill", self.missing.value)
+            filled = arguments.real(f"columns.{self.name}.missing.fill", self.missing.value)
             object.__setattr__(self, "missing", Fill(filled))
 
     @property
@@ -77,9 +77,9 @@ class CategoricalColumn:
 
     def __post_init__(self) -> None:
         _common(self.name, self.missing)
-        made = words(f"columns.{self.name}.categories", self.categories)
-        object.__setattr__(self, "categories", made)
-        if isinstance(self.missing, Fill) and self.missing.value not in made:
+        categories = distinct_strings(f"columns.{self.name}.categories", self.categories)
+        object.__setattr__(self, "categories", categories)
+        if isinstance(self.missing, Fill) and self.missing.value not in categories:
             raise InvalidDescription(
                 f"columns.{self.name}.missing.fill must be one of the declared categories, "
                 f"got {self.missing.value!r:.60}."
@@ -118,7 +118,7 @@ COLUMNS: tuple[type[Column], ...] = (NumericColumn, CategoricalColumn, BooleanCo
 
 def interval(name: str, low: object, high: object) -> tuple[float, float]:
     """Return public bounds as floats, or refuse them by name."""
-    bottom, top = check.real(f"{name}.low", low), check.real(f"{name}.high", high)
+    bottom, top = arguments.real(f"{name}.low", low), arguments.real(f"{name}.high", high)
     if not (top > bottom and math.isfinite(top - bottom)):
         raise InvalidDescription(
             f"{name}.high must be above low={bottom:g} by a finite amount, got {top:g}; "
@@ -127,15 +127,15 @@ def interval(name: str, low: object, high: object) -> tuple[float, float]:
     return bottom, top
 
 
-def words(name: str, given: object) -> tuple[str, ...]:
-    """Return published names (of categories or classes) as distinct words."""
+def distinct_strings(name: str, given: object) -> tuple[str, ...]:
+    """Return published names (of categories or classes) as a tuple of distinct strings."""
     if not isinstance(given, tuple | list) or not given:
         raise InvalidDescription(f"{name} must be a list of public names, got {given!r:.60}.")
-    made = tuple(_word(name, one) for one in given)
-    if len(set(made)) < len(made):
-        twice = next(one for one in made if made.count(one) > 1)
+    strings = tuple(_word(name, one) for one in given)
+    if len(set(strings)) < len(strings):
+        twice = next(one for one in strings if strings.count(one) > 1)
         raise InvalidDescription(f"{name} must be distinct, got {twice!r:.60} twice.")
-    return made
+    return strings
 
 
 def _word(name: str, value: object) -> str:
@@ -150,7 +150,7 @@ def _word(name: str, value: object) -> str:
 
 def _common(name: object, missing: object) -> None:
     named(name)
-    check.kind(f"columns.{name}.missing", missing, MISSING)
+    arguments.kind(f"columns.{name}.missing", missing, MISSING)
 
 
 def named(name: object, what: str = "columns") -> None:

@@ -1,4 +1,4 @@
-"""What must be known of the text of a CSV file before its cells are read."""
+"""Checks on the text of a CSV file before its cells are read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def open_quote(lines: Iterable[bytes], delimiter: str, *, newlines: bool) -> int
 
 
 def _quote_at_end(line: bytes, separator: bytes, *, inside: bool) -> bool:
-    """Whether a quoted cell is open at the end of the line; quotes count at a cell's start only."""
+    """Return whether a quoted cell is open at the line's end; a quote opens only a cell's start."""
     place = 0
     while True:
         if inside or line[place : place + 1] == b'"':
@@ -40,14 +40,14 @@ def _quote_at_end(line: bytes, separator: bytes, *, inside: bool) -> bool:
 
 
 def _after_closing(line: bytes, place: int) -> int:
-    """The place after the quote that closes a cell, or -1; two quotes stand for one."""
+    """Return the index after the quote that closes a cell, or -1; two quotes stand for one."""
     while True:
-        found = line.find(b'"', place)
-        if found < 0:
+        quote = line.find(b'"', place)
+        if quote < 0:
             return -1
-        if line[found + 1 : found + 2] != b'"':
-            return found + 1
-        place = found + 2
+        if line[quote + 1 : quote + 2] != b'"':
+            return quote + 1
+        place = quote + 2
 
 
 def foreign_bytes(lines: Iterable[bytes]) -> int | None:

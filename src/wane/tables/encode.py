@@ -1,4 +1,4 @@
-"""One block of rows as bounded numbers: a map of each record alone, so it costs no privacy."""
+"""Encode a block of rows as bounded numbers, each record by itself, so that it costs no privacy."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ FALSE_WORDS = ("false", "f", "no", "n", "0")
 
 def features(block: Any, schema: Schema, dtype: type[np.floating[Any]]) -> Floats:
     """Return the block's features, every row of norm at most `schema.feature_norm`."""
-    made = unshortened(block, schema, dtype)
-    _shorten(made, schema.feature_norm)
-    return made
+    rows = unshortened(block, schema, dtype)
+    _shorten(rows, schema.feature_norm)
+    return rows
 
 
 def unshortened(block: Any, schema: Schema, dtype: type[np.floating[Any]]) -> Floats:
     """Return the block's features before long rows are scaled down."""
-    made = np.zeros((block.num_rows, len(schema.names)), dtype=dtype)
+    rows = np.zeros((block.num_rows, len(schema.names)), dtype=dtype)
     place = 0
     for position, column in enumerate(schema.columns):
         width = len(column.labels)
         cells = Cells(column.name, block.column(position), schema.missing_words)
-        _encode(column, cells, made[:, place : place + width])
+        _encode(column, cells, rows[:, place : place + width])
         place += width
-    return made
+    return rows
 
 
 def targets(block: Any, schema: Schema) -> NDArray[Any]:
@@ -68,7 +68,7 @@ class Cells:
         self.array = array
 
     def text(self) -> Any:
-        """The cells as trimmed text."""
+        """Return the cells as trimmed text."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -93,7 +93,7 @@ class Cells:
         return pc.utf8_trim_whitespace(self.array.cast(pa.string()))
 
     def numbers(self) -> Array:
-        """The cells as numbers, NaN where nothing is known."""
+        """Return the cells as numbers, NaN where a cell is missing or no number."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -124,21 +124,21 @@ class Cells:
         cast = quietly(lambda: array.cast(pa.float64(), safe=False), lambda _: complaint)
         return np.asarray(cast.to_numpy(zero_copy_only=False), dtype=np.float64)
 
-    def positions(self, known: tuple[str, ...], *, lower: bool = False) -> tuple[Any, Any]:
-        """Where each cell stands among the known words (-1: nowhere), and which are missing."""
+    def positions(self, words: tuple[str, ...], *, lower: bool = False) -> tuple[Any, Any]:
+        """Return the index of each cell among these words (-1: none), and which are missing."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         text = pc.utf8_lower(self.text()) if lower else self.text()
-        found = pc.fill_null(pc.index_in(text, value_set=pa.array(known, pa.string())), -1)
-        places = {plain: known.index(word) for plain, word in _plain_words(known).items()}
-        order = pa.array([*places.values(), -1], found.type)
+        indices = pc.fill_null(pc.index_in(text, value_set=pa.array(words, pa.string())), -1)
+        places = {plain: words.index(word) for plain, word in _plain_words(words).items()}
+        order = pa.array([*places.values(), -1], indices.type)
         other = pc.index_in(_plain_text(text), value_set=pa.array(list(places), pa.string()))
         second = order.take(pc.fill_null(other, len(places)))
-        found = pc.if_else(pc.less(found, 0), second, found)
+        indices = pc.if_else(pc.less(indices, 0), second, indices)
         absent = [word.lower() if lower else word for word in self.missing_words]
         no_word = pc.is_in(text, value_set=pa.array(absent, pa.string()))
-        places = found.to_numpy(zero_copy_only=False)
+        places = indices.to_numpy(zero_copy_only=False)
         unknown = pc.or_(pc.is_null(text), no_word).to_numpy(zero_copy_only=False)
         return places, (places < 0) & unknown
 
@@ -148,7 +148,7 @@ WHOLE = r"^([+-]?\d+)\.0+$"
 
 
 def _plain_text(text: Any) -> Any:
-    """Words as every format of files writes them: true, not True, and 1, not 1.0."""
+    """Return words in the one form for all file formats: true, not True, and 1, not 1.0."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -157,18 +157,18 @@ def _plain_text(text: Any) -> Any:
     return pc.replace_substring_regex(pc.if_else(truth, lowered, text), WHOLE, r"\1")
 
 
-def _plain_words(known: tuple[str, ...]) -> dict[str, str]:
-    """Declared words by their plain form; two with the same one are told apart exactly only."""
-    found: dict[str, list[str]] = {}
-    for word in known:
+def _plain_words(words_declared: tuple[str, ...]) -> dict[str, str]:
+    """Return declared words by their plain form; two with the same one need an exact match."""
+    by_plain_form: dict[str, list[str]] = {}
+    for word in words_declared:
         lowered = word.lower()
         plain = lowered if lowered in ("true", "false") else re.sub(WHOLE, r"\1", word)
-        found.setdefault(plain, []).append(word)
-    return {plain: words[0] for plain, words in found.items() if len(words) == 1}
+        by_plain_form.setdefault(plain, []).append(word)
+    return {plain: words[0] for plain, words in by_plain_form.items() if len(words) == 1}
 
 
 def _truth_as_number(text: Any) -> Any:
-    """A boolean is one or zero, in a file of text as in one of types."""
+    """Return booleans as one or zero, in a file of text as in one of types."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -201,8 +201,8 @@ def _categorical(column: CategoricalColumn, cells: Cells, out: Floats) -> Mask:
     places, missing = cells.positions(column.categories)
     if isinstance(column.missing, Fill):
         places = np.where(missing, column.categories.index(str(column.missing.value)), places)
-    known = np.flatnonzero(places >= 0)
-    out[known, places[known]] = 1.0
+    declared = np.flatnonzero(places >= 0)
+    out[declared, places[declared]] = 1.0
     return np.asarray(missing)
 
 

@@ -1,4 +1,4 @@
-"""Columns and targets as plain dictionaries, as TOML and JSON hold them; strings live only here."""
+"""Columns and targets to and from dictionaries, as TOML and JSON hold them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import MISSING as REQUIRED, fields
 from enum import Enum
 from typing import Any, TypeVar
 
-from wane.describe import check
+from wane import arguments
 from wane.errors import InvalidDescription
 from wane.tables.columns import (
     BooleanColumn,
@@ -39,9 +39,9 @@ def table_of(name: str, value: object) -> dict[str, Any]:
     return {str(key): entry for key, entry in value.items()}
 
 
-def refuse_unknown(name: str, table: Mapping[str, Any], known: object) -> None:
-    """Refuse keys that mean nothing: a misspelt bound must not be ignored."""
-    names = [str(key) for key in known]  # type: ignore[attr-defined]
+def refuse_unknown(name: str, table: Mapping[str, Any], allowed: object) -> None:
+    """Refuse keys that are not allowed: a misspelt bound must not be ignored."""
+    names = [str(key) for key in allowed]  # type: ignore[attr-defined]
     for key in table:
         if key not in names:
             raise InvalidDescription(
@@ -61,18 +61,18 @@ def column_from_fields(name: str, given: object) -> Column:
         )
     readers: dict[str, Callable[[str, Any], Any]] = {
         "missing": _missing,
-        "scale": lambda name, value: check.member(name, value, Scale),
+        "scale": lambda name, value: arguments.member(name, value, Scale),
     }
-    made = {
+    arguments_of = {
         key: readers[key](f"columns.{name}.{key}", value) if key in readers else value
         for key, value in table.items()
     }
-    return _built(f"columns.{name}", TYPES[kind], {"name": name}, made)
+    return _built(f"columns.{name}", TYPES[kind], {"name": name}, arguments_of)
 
 
 def column_to_fields(column: Column) -> dict[str, Any]:
     """Return the table that `column_from_fields` turns back into this column."""
-    kind = next(word for word, made in TYPES.items() if isinstance(column, made))
+    kind = next(word for word, kind_class in TYPES.items() if isinstance(column, kind_class))
     table: dict[str, Any] = {"type": kind}
     for field in fields(column):
         value = getattr(column, field.name)
@@ -98,9 +98,9 @@ def target_to_fields(target: Target) -> dict[str, Any]:
 
 
 def _built(where: str, kind: type[T], fixed: dict[str, Any], table: dict[str, Any]) -> T:
-    known = [field for field in fields(kind) if field.name not in fixed]
-    refuse_unknown(where, table, [field.name for field in known])
-    for field in known:
+    declared = [field for field in fields(kind) if field.name not in fixed]
+    refuse_unknown(where, table, [field.name for field in declared])
+    for field in declared:
         if field.default is REQUIRED and field.name not in table:
             raise InvalidDescription(
                 f"{where}.{field.name} must be given, got nothing; "

@@ -1,4 +1,4 @@
-"""Data frames of any library as tables: the schema bounds them exactly as it bounds a file."""
+"""Read data frames of any library as tables, bounded by the schema exactly as files are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All mistakes of a schema at once, each with the line it stands in."""
+"""Report all mistakes of a schema at once, each with its line."""
 
 from __future__ import annotations
 
@@ -16,57 +16,57 @@ MOST = 20
 class Mistakes(InvalidDescription):
     """Several refusals of one schema."""
 
-    def __init__(self, found: Iterable[str]) -> None:
-        self.found = tuple(found)
-        super().__init__(_told(self.found))
+    def __init__(self, messages: Iterable[str]) -> None:
+        self.messages = tuple(messages)
+        super().__init__(_told(self.messages))
 
 
 class Collector:
-    """Reads part after part and keeps every refusal."""
+    """A reader of a schema's parts that collects every refusal."""
 
     def __init__(self) -> None:
-        self.found: list[str] = []
+        self.messages: list[str] = []
 
     def read(self, part: Callable[[], T]) -> T | None:
         """Return the part, or None if it was refused."""
         try:
             return part()
         except Mistakes as several:
-            self.found += several.found
+            self.messages += several.messages
         except InvalidDescription as error:
-            self.found.append(str(error))
+            self.messages.append(str(error))
         return None
 
     def refuse(self) -> None:
         """Refuse all of them, if there are any."""
-        if self.found:
-            raise Mistakes(self.found)
+        if self.messages:
+            raise Mistakes(self.messages)
 
 
 def with_lines(error: InvalidDescription, text: str, name: str) -> InvalidDescription:
     """Return the refusal with the line of each mistake in this text."""
-    found = error.found if isinstance(error, Mistakes) else (str(error),)
-    told = []
-    for words in found:
+    messages = error.messages if isinstance(error, Mistakes) else (str(error),)
+    located = []
+    for words in messages:
         line = line_of(text, words.partition(" ")[0])
-        told.append(words if line is None else f"line {line}: {words}")
-    return InvalidDescription(f"{name}: {_told(told)}")
+        located.append(words if line is None else f"line {line}: {words}")
+    return InvalidDescription(f"{name}: {_told(located)}")
 
 
 def line_of(text: str, place: str) -> int | None:
     """Return the line of a key such as `columns.age.low`, or of the nearest table around it."""
-    position, found = 0, False
+    position, located = 0, False
     for part in place.split("."):
         key = re.compile(rf"[\"'\[.\s]{re.escape(part)}[\"'\].\s]*?(?=[\s\]\"'.=:])")
         match = key.search("\n" + text, position)
         if match is None:
             break
-        position, found = match.start() + 1, True
-    return ("\n" + text)[: position + 1].count("\n") if found else None
+        position, located = match.start() + 1, True
+    return ("\n" + text)[: position + 1].count("\n") if located else None
 
 
-def _told(found: Iterable[str]) -> str:
-    rows = list(found)
+def _told(messages: Iterable[str]) -> str:
+    rows = list(messages)
     shown = " ".join(rows[:MOST])
     if len(rows) > MOST:
         return f"{len(rows)} mistakes, of which {MOST} are told: {shown}"

@@ -1,4 +1,4 @@
-"""Parquet files by row groups: any of them can be read again, alone, and on another machine."""
+"""The row groups of Parquet files, each of which can be read alone, also on another machine."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def parquet_parts(path: str | Path, schema: Schema, *, targets: bool = True) -> 
 
     Looks at the files' summaries only, and refuses a file without the schema's columns.
     """
-    made = []
+    parts = []
     for file in _files(Path(path)):
         source = _source(file, schema)
         check_names(source, wanted_columns(schema, targets=targets))
         sizes = source.group_rows
-        made += [Part(file, group, rows) for group, rows in enumerate(sizes) if rows]
-    if not made:
+        parts += [Part(file, group, rows) for group, rows in enumerate(sizes) if rows]
+    if not parts:
         raise InvalidDescription("data must have at least one row, got none.")
-    return tuple(made)
+    return tuple(parts)
 
 
 def parquet_bytes(path: str | Path, schema: Schema) -> int | None:
@@ -77,10 +77,10 @@ def read_part(
 ) -> Table:
     """Return the part as one table."""
     blocks = list(read_part_blocks(part, schema, targets=targets, dtype=dtype))
-    found = [block.targets for block in blocks if block.targets is not None]
+    target_blocks = [block.targets for block in blocks if block.targets is not None]
     return Table(
         np.concatenate([block.features for block in blocks]),
-        np.concatenate(found) if found else None,
+        np.concatenate(target_blocks) if target_blocks else None,
         schema.names,
     )
 
@@ -88,10 +88,10 @@ def read_part(
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    found = sorted(file for file in path.iterdir() if file.suffix.lower() in {".parquet", ".pq"})
-    if not found:
+    files = sorted(file for file in path.iterdir() if file.suffix.lower() in {".parquet", ".pq"})
+    if not files:
         raise InvalidDescription(f"{path!s:.120} must hold Parquet files, got none.")
-    return found
+    return files
 
 
 def _source(file: Path, schema: Schema) -> ParquetSource:

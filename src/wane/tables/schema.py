@@ -1,4 +1,4 @@
-"""The public schema of a table: everything that may be known without looking at a row."""
+"""The public schema of a table: the facts that may be used without looking at a row."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wane.describe import check, files
+from wane import arguments
+from wane.describe import files
 from wane.errors import InvalidDescription
-from wane.tables.columns import COLUMNS, Column, words
+from wane.tables.columns import COLUMNS, Column, distinct_strings
 from wane.tables.fields import (
     column_from_fields,
     column_to_fields,
@@ -32,7 +33,7 @@ MISSING_WORDS = ("", "?", "NA", "N/A", "NaN", "nan", "None", "null", "NULL")
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """Columns, target and norm bound; declared by somebody, never computed from rows.
+    """Columns, target and norm bound, declared by a person and never computed from rows.
 
     Attributes:
         columns: the features, in order; other columns of a file are not read.
@@ -58,18 +59,20 @@ class Schema:
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
         for column in self.columns:
-            check.kind("columns", column, COLUMNS)
-        check.kind("target", self.target, (ClassTarget, BoundedTarget))
-        norm = check.real("feature_norm", self.feature_norm, above=0.0)
+            arguments.kind("columns", column, COLUMNS)
+        arguments.kind("target", self.target, (ClassTarget, BoundedTarget))
+        norm = arguments.real("feature_norm", self.feature_norm, above=0.0)
         object.__setattr__(self, "feature_norm", norm)
-        object.__setattr__(self, "missing_words", words("missing_words", self.missing_words))
-        check.whole("rows_per_person", self.rows_per_person, least=1)
+        object.__setattr__(
+            self, "missing_words", distinct_strings("missing_words", self.missing_words)
+        )
+        arguments.whole("rows_per_person", self.rows_per_person, least=1)
         if not isinstance(self.delimiter, str) or len(self.delimiter.encode()) != 1:
             raise InvalidDescription(
                 f"delimiter must be one ASCII character, got {self.delimiter!r:.60}."
             )
         if self.header is not None:
-            object.__setattr__(self, "header", words("header", self.header))
+            object.__setattr__(self, "header", distinct_strings("header", self.header))
         if not isinstance(self.newlines_in_cells, bool):
             raise InvalidDescription(
                 f"newlines_in_cells must be true or false, got {self.newlines_in_cells!r:.60}."
@@ -95,7 +98,7 @@ class Schema:
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the schema, so that a model can say what it was fitted with."""
+        """The SHA-256 of the schema, which a model records."""
         text = json.dumps(self.to_fields(), separators=(",", ":"))  # the order of columns counts
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -110,11 +113,11 @@ class Schema:
 
     @classmethod
     def from_fields(cls, given: object) -> Schema:
-        """Return the schema that `to_fields` wrote down; a refusal names every mistake."""
+        """Return the schema that `to_fields` wrote; a refusal names every mistake."""
         table = table_of("schema", given)
-        known = [field.name for field in fields(cls)]
+        allowed = [field.name for field in fields(cls)]
         collected = Collector()
-        collected.read(lambda: refuse_unknown("schema", table, known))
+        collected.read(lambda: refuse_unknown("schema", table, allowed))
         for name in ("columns", "target"):
             if name not in table:
                 raise InvalidDescription(f"{name} must be given in the schema, got nothing.")
@@ -128,17 +131,17 @@ class Schema:
 
     def to_fields(self) -> dict[str, Any]:
         """Return the schema as JSON-ready data."""
-        made: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "feature_norm": self.feature_norm,
             "missing_words": list(self.missing_words),
             "delimiter": self.delimiter,
         }
         if self.header is not None:
-            made["header"] = list(self.header)
+            fields["header"] = list(self.header)
         if self.newlines_in_cells:  # left out otherwise, so that older schemas keep their hash
-            made["newlines_in_cells"] = True
+            fields["newlines_in_cells"] = True
         if self.rows_per_person != 1:
-            made["rows_per_person"] = self.rows_per_person
-        made["target"] = target_to_fields(self.target)
-        made["columns"] = {column.name: column_to_fields(column) for column in self.columns}
-        return made
+            fields["rows_per_person"] = self.rows_per_person
+        fields["target"] = target_to_fields(self.target)
+        fields["columns"] = {column.name: column_to_fields(column) for column in self.columns}
+        return fields

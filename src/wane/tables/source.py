@@ -1,4 +1,4 @@
-"""Columns of a CSV or Parquet file, block by block; complaints never quote a cell.
+"""Read columns of a CSV or Parquet file block by block; error messages never quote a cell.
 
 pyarrow's own messages do, so none of them is passed on, not even as the cause of ours.
 """
@@ -153,7 +153,7 @@ class CsvSource:
         raise InvalidDescription(f"{self.shown} must start with a header line of UTF-8 text.")
 
     def _text(self) -> io.TextIOWrapper:
-        """The file as text; bytes that are none are kept apart, since rows far below may be read.
+        """Return the file as text; bytes that are no UTF-8 are escaped, as they may never be read.
 
         A reader decodes ahead, so that a strict one would blame the header for a later line.
         """
@@ -162,7 +162,7 @@ class CsvSource:
         )
 
     def _bytes(self) -> io.BufferedReader:
-        """The file's bytes, unpacked if its name ends in .gz or the like."""
+        """Return the file's bytes, unpacked if its name ends in .gz or the like."""
         import pyarrow as pa
 
         return io.BufferedReader(pa.input_stream(str(self.file)))
@@ -235,16 +235,16 @@ class CsvSource:
 
 
 def quietly(call: Callable[[], T], complaint: Callable[[str], str]) -> T:
-    """Call, and turn an error of pyarrow into one of ours that carries nothing of it."""
+    """Call, and replace an error of pyarrow by one of wane's that quotes nothing of it."""
     import pyarrow as pa
 
     try:
         return call()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        said = complaint(str(error))
+        message = complaint(str(error))
     except MemoryError:
-        said = "data must fit into memory, got too much; declare fewer columns."
-    raise InvalidDescription(said)  # outside the handler, so that it has no context
+        message = "data must fit into memory, got too much; declare fewer columns."
+    raise InvalidDescription(message)  # outside the handler, so that it has no context
 
 
 def _next(reader: Any) -> Any:

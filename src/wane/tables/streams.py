@@ -1,4 +1,4 @@
-"""Tables that come through a pipe: kept in memory, and read as files are."""
+"""Read tables that come through a pipe: they are held in memory and read as files are."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def as_file(path: str | Path) -> Iterator[str]:
         yield str(path)
         return
     try:
-        with _opened(path) as source, _kept() as kept:
-            shutil.copyfileobj(source, kept)
-            kept.flush()
-            yield kept.name if isinstance(kept.name, str) else f"/proc/self/fd/{kept.fileno()}"
+        with _opened(path) as source, _kept() as copy:
+            shutil.copyfileobj(source, copy)
+            copy.flush()
+            yield copy.name if isinstance(copy.name, str) else f"/proc/self/fd/{copy.fileno()}"
     except OSError as error:
         raise InvalidDescription(f"{path!s:.120} cannot be read: {error.strerror}.") from None
 

@@ -1,4 +1,4 @@
-"""How well a schema suits a table, for the holder of the table and for nobody else.
+"""Count how well a schema suits a table, for the holder of the table and nobody else.
 
 Everything here is computed from the rows and nothing of it is private: it must not enter a release,
 and a schema that is corrected by it has been chosen by looking at the rows.
@@ -26,7 +26,7 @@ from wane.tables.targets import BoundedTarget, ClassTarget, Target
 
 @dataclass
 class ColumnCounts:
-    """What was counted in one column.
+    """The counts of one column.
 
     Attributes:
         missing: cells that hold nothing, or a word for nothing.
@@ -47,7 +47,7 @@ class ColumnCounts:
 
 @dataclass
 class Suitability:
-    """How a table meets its schema: counts of rows and, for each column, of cells.
+    """The counts of rows and, for each column, of cells that tell how a schema suits a table.
 
     Attributes:
         rows: number of records.
@@ -70,33 +70,33 @@ def suitability(path: str | Path, schema: Schema) -> Suitability:
     wanted = wanted_columns(schema, targets=True)
     check_names(source, wanted)
     described: list[Column | Target] = [*schema.columns, schema.target]
-    found = Suitability(columns={one.name: ColumnCounts() for one in described})
+    counted = Suitability(columns={one.name: ColumnCounts() for one in described})
     for block in source.batches(wanted):
-        found.rows += block.num_rows
+        counted.rows += block.num_rows
         for position, one in enumerate(described):
             cells = Cells(one.name, block.column(position), schema.missing_words)
-            _COUNTS[type(one)](one, cells, found.columns[one.name])
-        _count_shortened(block, schema, found)
-    if not found.rows:
+            _COUNTS[type(one)](one, cells, counted.columns[one.name])
+        _count_shortened(block, schema, counted)
+    if not counted.rows:
         raise InvalidDescription("data must have at least one row, got none below the header.")
     for one in described:
         if isinstance(one, NumericColumn | BoundedTarget):
-            counts = found.columns[one.name]
+            counts = counted.columns[one.name]
             equal = (one.low == counts.smallest) + (one.high == counts.largest)
-            found.bounds_equal_extremes[one.name] = int(equal)
-    return found
+            counted.bounds_equal_extremes[one.name] = int(equal)
+    return counted
 
 
 def _count_numbers(one: Any, cells: Cells, counts: ColumnCounts) -> None:
     values = _numbers(cells, counts)
-    known = values[~np.isnan(values)]
-    counts.clipped += int(np.count_nonzero((known < one.low) | (known > one.high)))
-    counts.smallest = min(counts.smallest, float(known.min(initial=math.inf)))
-    counts.largest = max(counts.largest, float(known.max(initial=-math.inf)))
+    present = values[~np.isnan(values)]
+    counts.clipped += int(np.count_nonzero((present < one.low) | (present > one.high)))
+    counts.smallest = min(counts.smallest, float(present.min(initial=math.inf)))
+    counts.largest = max(counts.largest, float(present.max(initial=-math.inf)))
 
 
 def _numbers(cells: Cells, counts: ColumnCounts) -> Array:
-    """The cells as numbers, NaN where there is none; what is missing or no number is counted."""
+    """Return the cells as numbers, NaN where there is none; count missing cells and other text."""
     try:
         values = cells.numbers()
         counts.missing += int(np.count_nonzero(np.isnan(values)))
@@ -118,9 +118,9 @@ def _number(cell: str | None, missing_words: tuple[str, ...], counts: ColumnCoun
         return math.nan
 
 
-def _count_words(known: tuple[str, ...], cells: Cells, counts: ColumnCounts) -> None:
-    places, missing = cells.positions(known)
-    lowered = tuple(dict.fromkeys(word.lower() for word in known))
+def _count_words(words: tuple[str, ...], cells: Cells, counts: ColumnCounts) -> None:
+    places, missing = cells.positions(words)
+    lowered = tuple(dict.fromkeys(word.lower() for word in words))
     unknown = (places < 0) & ~missing
     counts.missing += int(np.count_nonzero(missing))
     counts.unknown += int(np.count_nonzero(unknown))
@@ -152,13 +152,13 @@ _COUNTS: dict[type[Column | Target], Callable[[Any, Cells, ColumnCounts], None]]
 }
 
 
-def _count_shortened(block: Any, schema: Schema, found: Suitability) -> None:
-    if found.rows_shortened is None:
+def _count_shortened(block: Any, schema: Schema, counted: Suitability) -> None:
+    if counted.rows_shortened is None:
         return
     try:
         rows = encode.unshortened(block, schema, np.float64)
     except InvalidDescription:
-        found.rows_shortened = None
+        counted.rows_shortened = None
         return
     long = np.linalg.norm(rows, axis=1) > schema.feature_norm
-    found.rows_shortened += int(np.count_nonzero(long))
+    counted.rows_shortened += int(np.count_nonzero(long))

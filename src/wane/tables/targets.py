@@ -1,11 +1,11 @@
-"""What is publicly known of the column to be predicted."""
+"""The public description of the column to be predicted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from wane.errors import InvalidDescription
-from wane.tables.columns import interval, named, words
+from wane.tables.columns import distinct_strings, interval, named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,18 +17,18 @@ class ClassTarget:
 
     def __post_init__(self) -> None:
         named(self.name, "target")
-        made = words("target.classes", self.classes)
-        if len(made) < 2:
+        classes = distinct_strings("target.classes", self.classes)
+        if len(classes) < 2:
             raise InvalidDescription(
-                f"target.classes must list at least two classes, got {len(made)}; "
+                f"target.classes must list at least two classes, got {len(classes)}; "
                 "list every class that could occur."
             )
-        object.__setattr__(self, "classes", made)
+        object.__setattr__(self, "classes", classes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BoundedTarget:
-    """A number between public bounds; what lies outside is moved to the nearer bound."""
+    """A number between public bounds; a value outside is moved to the nearer bound."""
 
     name: str
     low: float

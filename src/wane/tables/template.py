@@ -1,4 +1,4 @@
-"""A schema to fill in: the column names, and nothing else that the file holds."""
+"""Write a schema to fill in: the column names, and nothing else that the file holds."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def schema_template(path: str | Path, *, delimiter: str = ",", header: bool | No
 
 
 def _told_by_the_rows(source: CsvSource, names: tuple[str, ...]) -> bool:
-    """True if the first line is surely one of names; refused if that is not certain.
+    """Return True if the first line is surely a header; refuse the file if that is not certain.
 
     It is certain where no cell of it is a number, and two columns (or the only one) hold numbers
     below it, or nothing.
@@ -74,8 +74,8 @@ def _told_by_the_rows(source: CsvSource, names: tuple[str, ...]) -> bool:
 
 
 def _holds_numbers(cells: tuple[str, ...]) -> bool:
-    known = [cell.strip() for cell in cells if cell.strip() not in MISSING_WORDS]
-    return bool(known) and all(is_number(cell) for cell in known)
+    filled = [cell.strip() for cell in cells if cell.strip() not in MISSING_WORDS]
+    return bool(filled) and all(is_number(cell) for cell in filled)
 
 
 def _quoted(name: str) -> str:
