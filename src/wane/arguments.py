@@ -56,7 +56,7 @@ class Real:
         except OverflowError:  # a whole number beyond 1e308
             raise self._refused(name, value, "a finite number") from None
         if math.isnan(number) or (self.finite and math.isinf(number)):
-            raise self._refused(name, value, "a finite number")
+            raise self._refused(name, value, "a finite number" if self.finite else "a number")
         if self.above is not None and not number > self.above:
             raise self._refused(name, value, f"> {self.above:g}")
         if self.least is not None and not number >= self.least:

@@ -16,8 +16,8 @@ from wane.guarantees import (
 )
 from wane.guarantees.convolution import _counted
 from wane.numerics import folding
+from wane.numerics.discrete_losses import DiscreteLosses, GaussianLoss, connect_dots
 from wane.numerics.folding import _bounded, _coarser, _reach, folded
-from wane.numerics.loss_dots import GaussianLoss, LossDots, connect_dots
 
 NARROW = GaussianStep(0.01)
 """A step whose loss has a standard deviation of a hundredth."""
@@ -100,7 +100,7 @@ def powers_of(places, masses, count):
     return int(places.min()) * count, found
 
 
-SKEWED = LossDots(np.array([-3, -1, 0, 2, 7]), np.array([0.2, 0.3, 0.1, 0.35, 0.05]), 0.0)
+SKEWED = DiscreteLosses(np.array([-3, -1, 0, 2, 7]), np.array([0.2, 0.3, 0.1, 0.35, 0.05]), 0.0)
 
 
 @pytest.mark.parametrize("tilt", [0.0, 0.4, 2.5])
@@ -157,7 +157,7 @@ def test_what_leaves_a_narrow_window_is_counted(monkeypatch):
     assert made.masses[0] >= math.exp(-5.0)
     assert math.exp(-4.0) <= made.infinite <= math.exp(-4.0) + 1e-12
     start, exact = powers_of(dots.places, dots.masses, 64)
-    whole = LossDots(start + np.arange(exact.size), exact.astype(float), 0.0)
+    whole = DiscreteLosses(start + np.arange(exact.size), exact.astype(float), 0.0)
     assert made.places[0] > start and made.places[-1] < start + exact.size
     for epsilon in np.linspace(-2.0, 3.0, 51):
         truth = whole.hockey_stick(epsilon, interval)
@@ -169,7 +169,7 @@ def test_infinite_losses_of_many_steps():
     rng = np.random.default_rng(1)
     for count in rng.integers(2, 500, 40).tolist():
         rare = float(10.0 ** rng.uniform(-20, -12))
-        dots = LossDots(np.array([0, 1]), np.array([0.5, 0.5]), rare)
+        dots = DiscreteLosses(np.array([0, 1]), np.array([0.5, 0.5]), rare)
         with mpmath.workdps(60):
             exact = 1 - (1 - mpmath.mpf(rare)) ** count
             assert exact <= folded(dots, 0.1, count, 1).infinite <= count * rare * (1 + 1e-8)

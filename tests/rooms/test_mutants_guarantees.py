@@ -21,9 +21,9 @@ from wane.guarantees import (
     WithFailure,
     arguments,
 )
-from wane.guarantees.atoms import gaussian_renyi, normal_form, unsampled_mu
 from wane.guarantees.convolution import _coarsened, _ladder
 from wane.guarantees.renyi import GroupCurve, LinearCurve, SumOfCurves
+from wane.guarantees.steps import gaussian_renyi, normal_form, unsampled_mu
 from wane.numerics.normal import gaussian_delta, gaussian_epsilon
 from wane.numerics.sampled_gaussian import renyi_add_or_remove, renyi_fixed_size, renyi_replace
 

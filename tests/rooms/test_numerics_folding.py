@@ -7,8 +7,8 @@ import pytest
 
 from wane.guarantees import GaussianDP, NumericalDP, Pair, SampledGaussianStep
 from wane.numerics.composed_losses import ComposedLosses
+from wane.numerics.discrete_losses import DiscreteLosses, GaussianLoss, connect_dots
 from wane.numerics.folding import folded
-from wane.numerics.loss_dots import GaussianLoss, LossDots, connect_dots
 
 
 def by_hand(places, masses, count):
@@ -29,7 +29,7 @@ def test_folded_steps_dominate_the_plain_convolution(count, coarse):
     dots = connect_dots(GaussianLoss(0.1), interval)
     made = folded(dots, interval, count, coarse)
     places, masses = by_hand(dots.places, dots.masses, count)
-    exact = LossDots(places, masses, 0.0)
+    exact = DiscreteLosses(places, masses, 0.0)
     for epsilon in np.linspace(0.0, 3.0, 61):
         fine = exact.hockey_stick(epsilon, interval)
         found = made.hockey_stick(epsilon, coarse * interval) + made.infinite
@@ -53,12 +53,12 @@ def test_masses_under_both_laws_are_kept():
 
 
 def test_infinite_losses_are_kept():
-    dots = LossDots(np.array([0, 1]), np.array([0.5, 0.4]), 0.1)
+    dots = DiscreteLosses(np.array([0, 1]), np.array([0.5, 0.4]), 0.1)
     assert folded(dots, 0.1, 3, 1).infinite >= 0.3
 
 
 def test_a_window_that_is_too_wide_is_refused():
-    dots = LossDots(np.array([0, 10**9]), np.array([0.5, 0.5]), 0.0)
+    dots = DiscreteLosses(np.array([0, 10**9]), np.array([0.5, 0.5]), 0.0)
     assert folded(dots, 1e-6, 4, 2) is None
 
 

@@ -14,11 +14,11 @@ from scipy import integrate
 
 from wane.numerics import composed_losses
 from wane.numerics.composed_losses import ComposedLosses
-from wane.numerics.loss_dots import (
+from wane.numerics.discrete_losses import (
     FixedSizeLoss,
     GaussianLoss,
     ReplacedLoss,
-    SampledLoss,
+    SampledGaussianLoss,
     Step,
     always_seen,
     blend,
@@ -216,7 +216,7 @@ def steps() -> st.SearchStrategy[Step]:
         st.builds(GaussianLoss, mus),
         st.builds(ReplacedLoss, mus, rates),
         st.builds(FixedSizeLoss, mus, rates),
-        st.builds(SampledLoss, mus, rates, st.booleans()),
+        st.builds(SampledGaussianLoss, mus, rates, st.booleans()),
     )
 
 
@@ -297,7 +297,11 @@ def two_fold(step: Step, epsilon: float) -> float:
 
 @pytest.mark.parametrize(
     "step",
-    [ReplacedLoss(1.0, 0.1), SampledLoss(1.0, 0.1, False), SampledLoss(1.0, 0.1, True)],
+    [
+        ReplacedLoss(1.0, 0.1),
+        SampledGaussianLoss(1.0, 0.1, False),
+        SampledGaussianLoss(1.0, 0.1, True),
+    ],
 )
 def test_two_sampled_steps_by_direct_integration(step: Step) -> None:
     account = account_of(step, 2)
@@ -306,7 +310,7 @@ def test_two_sampled_steps_by_direct_integration(step: Step) -> None:
         assert truth * (1 - 1e-6) - 1e-10 <= account.delta(epsilon) <= truth * (1 + 2e-3) + 1e-10
 
 
-@pytest.mark.parametrize("step", [ReplacedLoss(1.0, 0.01), SampledLoss(0.7, 0.02, False)])
+@pytest.mark.parametrize("step", [ReplacedLoss(1.0, 0.01), SampledGaussianLoss(0.7, 0.02, False)])
 def test_a_finer_account_is_lower_but_hardly(step: Step) -> None:
     coarse, fine = account_of(step, 2000), account_of(step, 2000, fineness=0.01)
     for delta in (1e-2, 1e-5, 1e-9):
@@ -337,8 +341,20 @@ def test_a_view_does_not_answer_below_its_window() -> None:
     ("step", "count", "delta", "low", "high"),
     # The brackets are the optimistic and the pessimistic account of dp_accounting 0.6.
     [
-        (SampledLoss(1.663188515992206, 7.196892492687504e-05, False), 151, 1e-6, 0.0560, 0.0826),
-        (SampledLoss(1.663188515992206, 7.196892492687504e-05, False), 151, 1e-8, 0.3794, 0.4059),
+        (
+            SampledGaussianLoss(1.663188515992206, 7.196892492687504e-05, False),
+            151,
+            1e-6,
+            0.0560,
+            0.0826,
+        ),
+        (
+            SampledGaussianLoss(1.663188515992206, 7.196892492687504e-05, False),
+            151,
+            1e-8,
+            0.3794,
+            0.4059,
+        ),
         (ReplacedLoss(1.0446091863263007, 0.00017772489538961367), 28, 1e-6, 0.00685, 0.00937),
         (ReplacedLoss(1.0, 1e-4), 100_000, 1e-6, 0.2, 0.2660),
     ],
@@ -376,7 +392,7 @@ def test_between_the_optimistic_and_the_pessimistic_bound_of_dp_accounting(
     ways: list[Step] = (
         [ReplacedLoss(mu, rate)]
         if pair == "replace"
-        else [SampledLoss(mu, rate, False), SampledLoss(mu, rate, True)]
+        else [SampledGaussianLoss(mu, rate, False), SampledGaussianLoss(mu, rate, True)]
     )
     accounts = [account_of(step, count) for step in ways]
 
@@ -398,7 +414,7 @@ def test_between_the_optimistic_and_the_pessimistic_bound_of_dp_accounting(
 
 
 @pytest.mark.parametrize("tilt", [0.0, 1e-9, 0.3, 7.0, 400.0])
-@pytest.mark.parametrize("step", [GaussianLoss(1.0), SampledLoss(1.5, 1e-3, False)])
+@pytest.mark.parametrize("step", [GaussianLoss(1.0), SampledGaussianLoss(1.5, 1e-3, False)])
 def test_log_moments_against_many_digits(step: Step, tilt: float) -> None:
     """Accounts charge 4e-15 for each step, and add them up."""
     dots = connect_dots(step, 1e-3)
@@ -412,7 +428,7 @@ def test_log_moments_against_many_digits(step: Step, tilt: float) -> None:
 def test_faint_coefficients_are_left_out_within_the_noise(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    account = account_of(SampledLoss(0.7, 0.02, False), count)
+    account = account_of(SampledGaussianLoss(0.7, 0.02, False), count)
     _, length = account._window(1.0)
     bins, noise = account._convolved(1.0, length)
     monkeypatch.setattr(composed_losses, "_FAINT", -math.inf)

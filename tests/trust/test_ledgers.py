@@ -17,9 +17,9 @@ from wane.cli import main
 from wane.describe import Poisson, ShuffledOnce, WithoutReplacement
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP, NumericalDP, RenyiDP, WithFailure
-from wane.guarantees.atoms import GaussianStep, Pair, SampledGaussianStep
 from wane.guarantees.fields import guarantee_from_fields, guarantee_to_fields
 from wane.guarantees.mixture import GaussianMixture
+from wane.guarantees.steps import GaussianStep, Pair, SampledGaussianStep
 from wane.ledger import Budget, BudgetExceeded, Ledger, stored
 from wane.ledger.storage import LedgerFault
 

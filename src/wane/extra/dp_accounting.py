@@ -18,7 +18,7 @@ from wane.describe.fields import run_from_fields, run_to_fields
 from wane.describe.json_text import read_json
 from wane.errors import InvalidDescription, MissingExtra, WaneError
 from wane.guarantees import GaussianDP, Guarantee, NumericalDP, RenyiDP, WithFailure
-from wane.guarantees.atoms import Pair, SampledGaussianStep
+from wane.guarantees.steps import Pair, SampledGaussianStep
 from wane.report.format import round_up_to
 
 try:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from wane.errors import InvalidDescription
-from wane.guarantees.atoms import GaussianStep, Pair, SampledGaussianStep
 from wane.guarantees.base import Guarantee
+from wane.guarantees.steps import GaussianStep, Pair, SampledGaussianStep
 from wane.numerics.normal import gaussian_delta
 
 _REACH = 12.0  # standard deviations of the noise on the grid; what lies beyond counts as infinite

@@ -1,13 +1,5 @@
-"""Room 1: what privacy means.  Guarantees know no algorithm and no adjacency."""
+"""Guarantees of privacy, which know no algorithm and no adjacency."""
 
-from wane.guarantees.atoms import (
-    Atom,
-    GaussianMixtureStep,
-    GaussianStep,
-    Pair,
-    Recipe,
-    SampledGaussianStep,
-)
 from wane.guarantees.base import Guarantee
 from wane.guarantees.chain import ChainDP
 from wane.guarantees.composed import ComposedDP
@@ -17,9 +9,17 @@ from wane.guarantees.mixture import GaussianMixture
 from wane.guarantees.numerical import NumericalDP
 from wane.guarantees.pure import PureDP
 from wane.guarantees.renyi import RenyiDP
+from wane.guarantees.steps import (
+    AccountStep,
+    GaussianMixtureStep,
+    GaussianStep,
+    Pair,
+    Recipe,
+    SampledGaussianStep,
+)
 
 __all__ = [
-    "Atom",
+    "AccountStep",
     "ChainDP",
     "ComposedDP",
     "GaussianDP",

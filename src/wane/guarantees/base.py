@@ -1,4 +1,4 @@
-"""What every guarantee can be asked, and how guarantees are put together.
+"""The base class of guarantees: the questions that all of them answer, and their composition.
 
 A guarantee speaks of two distributions that the attacker must tell apart, in either order.  It
 knows no algorithm and no adjacency.  All its answers are on the safe side: epsilon, delta, the
@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from wane.errors import InvalidDescription
 from wane.guarantees import arguments
-from wane.guarantees.atoms import Recipe
+from wane.guarantees.steps import Recipe
 from wane.numerics.roots import minimise_scalar_bounded
 from wane.numerics.rounding import round_up
 
@@ -28,58 +28,58 @@ class Guarantee(ABC):
 
     @abstractmethod
     def delta(self, epsilon: float) -> float:
-        """The certified delta at this epsilon, never rounded down."""
+        """Return the certified delta at this epsilon, never rounded down."""
 
     @abstractmethod
     def epsilon(self, delta: float) -> float:
-        """The smallest certified epsilon at this delta, never rounded down; infinite if none."""
+        """Return the smallest certified epsilon at this delta, never rounded down; inf if none."""
 
     @abstractmethod
     def renyi(self, order: float) -> float:
-        """A bound on the Renyi divergence of this order > 1, in both directions."""
+        """Return a bound on the Renyi divergence of this order > 1, in both directions."""
 
     @abstractmethod
     def group(self, size: int) -> Guarantee:
-        """The guarantee for `size` records that change together."""
+        """Return the guarantee for `size` records that change together."""
 
     @abstractmethod
     def repeat(self, times: int) -> Guarantee:
-        """The guarantee of `times` independent uses; equal to composing that many copies."""
+        """Return the guarantee of `times` independent uses, equal to composing that many copies."""
 
     @abstractmethod
     def absorb(self, others: tuple[Guarantee, ...]) -> Guarantee:
-        """This guarantee composed with others that are at most as general; use `compose`."""
+        """Return this guarantee composed with others that are at most as general; use `compose`."""
 
     def rough_delta(self, epsilon: float) -> float:
-        """A certified delta that may be larger where it is too small to matter for error rates."""
+        """Return a certified delta that may be larger where it is negligible for error rates."""
         return self.delta(epsilon)
 
     @property
     def profile_points(self) -> int:
-        """At how many points a composition reads the profile; fewer where a point is dear."""
+        """The number of points at which a composition evaluates the profile."""
         return 512
 
     def deltas(self, epsilons: Sequence[float]) -> list[float]:
-        """The certified delta at each epsilon, never rounded down."""
+        """Return the certified delta at each epsilon, never rounded down."""
         return [self.delta(epsilon) for epsilon in epsilons]
 
     def recipe(self) -> Recipe | None:
-        """The exact steps behind the guarantee, if it knows them; None if it is only a bound."""
+        """Return the exact steps behind the guarantee; None if it is only a bound."""
         return None
 
     def type_ii(self, type_i: float) -> float:
-        """A lower bound on the attacker's type II error, given the type I error.
+        """Return a lower bound on the attacker's type II error, given the type I error.
 
         sup over epsilon of 1 - delta - e^epsilon x and e^-epsilon (1 - delta - x): every epsilon
         gives a valid bound, so the search can only lose tightness.
         """
-        type_i = arguments.probability(type_i, "type_i")
+        type_i = arguments.probability("type_i", type_i)
 
         def bound(epsilon: float, delta: float) -> float:
-            kept = 1.0 - delta
+            remaining = 1.0 - delta
             factor = math.exp(epsilon) if epsilon < 700.0 else math.inf  # a larger one is safe
-            steep = kept - type_i * factor if type_i > 0.0 else kept
-            return -max(steep, math.exp(-epsilon) * (kept - type_i), 0.0)
+            steep = remaining - type_i * factor if type_i > 0.0 else remaining
+            return -max(steep, math.exp(-epsilon) * (remaining - type_i), 0.0)
 
         values = [bound(epsilon, delta) for epsilon, delta in self._sketch]
         if not any(values):  # an epsilon between two that tell nothing tells next to nothing
@@ -95,20 +95,20 @@ class Guarantee(ABC):
     @cached_property
     def _sketch(self) -> tuple[tuple[float, float], ...]:
         """The profile at zero and at powers of two from 1/1024 to 8192."""
-        made: list[tuple[float, float]] = []
+        points: list[tuple[float, float]] = []
         delta = 0.0
         for epsilon in (*(2.0**power for power in range(13, -11, -1)), 0.0):
             delta = self.rough_delta(epsilon) if delta < 1.0 else 1.0  # it never falls towards zero
-            made.append((epsilon, delta))
-        return tuple(reversed(made))
+            points.append((epsilon, delta))
+        return tuple(reversed(points))
 
     def true_positive_rate(self, false_positive_rate: float) -> float:
-        """An upper bound on the attacker's power at this false positive rate."""
-        rate = arguments.probability(false_positive_rate, "false_positive_rate")
+        """Return an upper bound on the attacker's power at this false positive rate."""
+        rate = arguments.probability("false_positive_rate", false_positive_rate)
         return min(round_up(1.0 - self.type_ii(rate)), 1.0)
 
     def compose(self, *others: Guarantee) -> Guarantee:
-        """The guarantee of releasing everything, each chosen in view of the ones before.
+        """Return the guarantee of releasing everything, each chosen in view of the ones before.
 
         The result is as exact as the least exact part allows: Gaussians stay Gaussian, known
         steps are convolved numerically, anything else meets in Renyi divergences, or in whole
@@ -118,7 +118,7 @@ class Guarantee(ABC):
         for part in parts:
             if not isinstance(part, Guarantee):
                 raise InvalidDescription(
-                    f"compose takes guarantees, got {part!r}; build one first, as GaussianDP(mu)"
+                    f"others must be guarantees, got {part!r:.60}; make one, as GaussianDP(mu)."
                 )
         if len(parts) == 1:
             return self

@@ -1,4 +1,4 @@
-"""Several records that change together: a chain of data sets that differ in one record each."""
+"""Privacy of several records that change together, by a chain of data sets one record apart."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, final
 
+from wane.arguments import Checked
 from wane.guarantees import arguments
 from wane.guarantees.base import Guarantee
 from wane.guarantees.renyi import CurveOf, RenyiDP, grouped
@@ -26,7 +27,7 @@ _PRECISION = 1e-9
 
 @final
 @dataclass(frozen=True)
-class ChainDP(Guarantee):
+class ChainDP(Checked, Guarantee):
     """The guarantee of `size` links, each of which `inner` bounds in both directions.
 
     Claim.  For any e_1 + ... + e_k = epsilon, of either sign, delta is at most the sum over i of
@@ -40,23 +41,20 @@ class ChainDP(Guarantee):
     """
 
     inner: Guarantee
-    size: int
+    size: arguments.Count
     generality: ClassVar[int] = 3
 
-    def __post_init__(self) -> None:
-        arguments.count(self.size, "size")
-
     def delta(self, epsilon: float) -> float:
-        """The least over evenly spaced splits, and over orders; never rounded down."""
-        epsilon = arguments.non_negative(epsilon, "epsilon", "a smaller epsilon is more private")
+        """Return the least bound over evenly spaced splits and over orders, never rounded down."""
+        epsilon = arguments.epsilon("epsilon", epsilon)
         by_order = self._by_order.delta(epsilon)
         if by_order == 0.0 or math.isinf(epsilon) or self.size > _MOST_LINKS:
             return by_order
         return min(by_order, self._split(epsilon, 0.0), self._best(epsilon)[0])
 
     def epsilon(self, delta: float) -> float:
-        """The inverse of `delta`, never rounded down: for two spacings, and over orders."""
-        delta = arguments.probability(delta, "delta")
+        """Return the inverse of `delta`, never rounded down: for two spacings, and over orders."""
+        delta = arguments.probability("delta", delta)
         best = self._by_order.epsilon(delta)
         if delta == 0.0 or best == 0.0 or self.size > _MOST_LINKS:
             return best
@@ -70,7 +68,7 @@ class ChainDP(Guarantee):
         return best
 
     def _reached(self, delta: float, spacing: float, most: float) -> float:
-        """Where the splits of one spacing come down to `delta`; infinite if not before `most`."""
+        """Return the epsilon at which one spacing reaches `delta`; infinite if not below `most`."""
 
         def split(epsilon: float) -> float:
             return self._split(epsilon, spacing)
@@ -84,7 +82,7 @@ class ChainDP(Guarantee):
         return first_at_most(split, delta, 0.0, reach, relative=_PRECISION)
 
     def _best(self, epsilon: float) -> tuple[float, float]:
-        """The least delta over spacings around that of a Gaussian, and where it is."""
+        """Return the least delta over spacings around that of a Gaussian, and its spacing."""
         if not 0.0 < self._spacing < math.inf or math.isinf(epsilon):
             return 1.0, 0.0
         ends = (math.log(self._spacing / _WIDEST), math.log(self._spacing * _WIDEST))
@@ -94,12 +92,12 @@ class ChainDP(Guarantee):
         return value, math.exp(place)
 
     def renyi(self, order: float) -> float:
-        """The chain's divergence, order by order."""
+        """Return the chain's divergence, order by order."""
         return self._by_order.renyi(order)
 
     def type_ii(self, type_i: float) -> float:
-        """A test of the ends is a test of every link, whose power grows from one to the next."""
-        power = arguments.probability(type_i, "type_i")
+        """Return a bound by testing every link in turn: a test of the ends tests each link."""
+        power = arguments.probability("type_i", type_i)
         for _ in range(self.size):
             power = self.inner.true_positive_rate(power)
             if power >= 1.0:
@@ -107,19 +105,19 @@ class ChainDP(Guarantee):
         return max(1.0 - round_up(power), 0.0)
 
     def repeat(self, times: int) -> Guarantee:
-        """The divergences, repeated."""
+        """Return the composition of the divergences."""
         return self if times == 1 else self._by_order.repeat(times)
 
     def group(self, size: int) -> Guarantee:
-        """A longer chain of the same links."""
-        return ChainDP(self.inner, self.size * arguments.count(size, "size"))
+        """Return a longer chain of the same links."""
+        return ChainDP(self.inner, self.size * arguments.count("size", size))
 
     def absorb(self, others: tuple[Guarantee, ...]) -> Guarantee:
-        """Divergences are added."""
+        """Return the sum of the divergences as a guarantee."""
         return self._by_order.absorb(others)
 
     def _split(self, epsilon: float, spacing: float) -> float:
-        """The claim for shares that are `spacing` apart, the smallest first."""
+        """Return the claim for shares that are `spacing` apart, the smallest first."""
         reach = epsilon + spacing * self.size**2
         middle = (epsilon - 1e-15 * reach) / self.size  # so that the shares add up to no more
         total, before = 0.0, 0.0
@@ -142,7 +140,7 @@ class ChainDP(Guarantee):
 
     @cached_property
     def _spacing(self) -> float:
-        """The square of the mu that a link amounts to."""
+        """The square of the mu to which a link is comparable."""
         epsilon = self.inner.epsilon(_REFERENCE)
         if math.isinf(epsilon):
             return math.inf

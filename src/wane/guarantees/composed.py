@@ -1,4 +1,4 @@
-"""Guarantees of any kinds, composed through their profiles."""
+"""Composition of guarantees of any kinds through their privacy profiles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wane.guarantees import arguments
 from wane.guarantees.base import Guarantee
 from wane.guarantees.renyi import CurveOf, RenyiDP
 from wane.numerics.composed_losses import ComposedLosses
-from wane.numerics.loss_dots import LossDots
+from wane.numerics.discrete_losses import DiscreteLosses
 from wane.numerics.profile_dots import LARGEST_LOSS, profile_dots
 from wane.numerics.rounding import add_up, inflate
 
@@ -31,7 +31,7 @@ _MOST_OF_SUM = 2.0**18  # and across that of the sum
 @final
 @dataclass(frozen=True)
 class ComposedDP(Guarantee):
-    """Independent uses of several guarantees, each `(guarantee, times)`, with the best of three.
+    """Independent uses of several guarantees, each `(guarantee, times)`: the best of three bounds.
 
     Each profile becomes a pair that dominates it (`profile_dots`), and the pairs' losses are
     convolved; pure bounds add up; Renyi divergences add up.  Every question is answered by the
@@ -45,8 +45,8 @@ class ComposedDP(Guarantee):
         object.__setattr__(self, "parts", _counted(self.parts))
 
     def delta(self, epsilon: float) -> float:
-        """The least of the three, never rounded down; zero from the pure bound on."""
-        epsilon = arguments.non_negative(epsilon, "epsilon", "a smaller epsilon is more private")
+        """Return the least of the three bounds, never rounded down; zero from the pure bound on."""
+        epsilon = arguments.epsilon("epsilon", epsilon)
         if epsilon >= self.pure_epsilon:
             return 0.0
         least = self._as_renyi.delta(epsilon)
@@ -55,14 +55,14 @@ class ComposedDP(Guarantee):
         return min(least, self._account.delta(epsilon))
 
     def rough_delta(self, epsilon: float) -> float:
-        """The account's delta alone, which is enough for error rates."""
+        """Return the account's delta alone, which is enough for error rates."""
         if epsilon >= self.pure_epsilon or self._account is None or math.isinf(epsilon):
             return self.delta(epsilon)
         return self._account.delta(epsilon)
 
     def epsilon(self, delta: float) -> float:
-        """The least of the three, never rounded down."""
-        delta = arguments.probability(delta, "delta")
+        """Return the least of the three bounds, never rounded down."""
+        delta = arguments.probability("delta", delta)
         if delta >= 1.0 or self.pure_epsilon == 0.0:
             return 0.0
         least = min(self.pure_epsilon, self._as_renyi.epsilon(delta))
@@ -71,23 +71,23 @@ class ComposedDP(Guarantee):
         return min(least, self._account.epsilon(delta))
 
     def renyi(self, order: float) -> float:
-        """The sum of the parts', and no more than the pure bound."""
-        order = arguments.renyi_order(order)
+        """Return the sum of the parts' divergences, at most the pure bound."""
+        order = arguments.renyi_order("order", order)
         total = add_up((part.renyi(order), times) for part, times in self.parts)
         return min(total, self.pure_epsilon)
 
     def repeat(self, times: int) -> ComposedDP:
-        """Every count is multiplied."""
-        times = arguments.count(times, "times")
+        """Return the composition with every count multiplied."""
+        times = arguments.count("times", times)
         return ComposedDP(tuple((part, count * times) for part, count in self.parts))
 
     def group(self, size: int) -> ComposedDP:
-        """The groups of every part, composed."""
-        size = arguments.count(size, "size")
+        """Return the composition of the groups of every part."""
+        size = arguments.count("size", size)
         return ComposedDP(tuple((part.group(size), count) for part, count in self.parts))
 
     def absorb(self, others: tuple[Guarantee, ...]) -> ComposedDP:
-        """All parts together."""
+        """Return the composition of all parts together."""
         return composed_of((self, *others))
 
     @cached_property
@@ -105,7 +105,7 @@ class ComposedDP(Guarantee):
 
 
 def composed_of(guarantees: Iterable[Guarantee]) -> ComposedDP:
-    """Guarantees of any kinds as one composition."""
+    """Return guarantees of any kinds as one composition."""
     parts: list[tuple[Guarantee, int]] = []
     for one in guarantees:
         parts.extend(one.parts if isinstance(one, ComposedDP) else ((one, 1),))
@@ -113,13 +113,13 @@ def composed_of(guarantees: Iterable[Guarantee]) -> ComposedDP:
 
 
 def reach_of(guarantee: Guarantee) -> float:
-    """Up to where the profile is looked at: its pure bound, or where delta is faint."""
+    """Return the largest epsilon at which the profile is used: its pure bound, or a faint delta."""
     pure = guarantee.epsilon(0.0)
     return min(pure if math.isfinite(pure) else guarantee.epsilon(FAINT), LARGEST_LOSS)
 
 
-def dots_of(guarantee: Guarantee, interval: float, reach: float, points: int) -> LossDots:
-    """The guarantee's losses on dots, read off at so many points at most."""
+def dots_of(guarantee: Guarantee, interval: float, reach: float, points: int) -> DiscreteLosses:
+    """Return the guarantee's losses on dots, from at most so many points of the profile."""
     last = max(math.ceil(reach / interval), 1)
     gap = max(1, -(-last // points))
     places = np.append(np.arange(0, last, gap), last)
@@ -127,8 +127,8 @@ def dots_of(guarantee: Guarantee, interval: float, reach: float, points: int) ->
     return profile_dots(places, deltas, interval)
 
 
-def own_dots(guarantee: Guarantee) -> tuple[LossDots, float] | None:
-    """One use's losses and their interval, as fine as is worth while; None if nothing leaks."""
+def own_dots(guarantee: Guarantee) -> tuple[DiscreteLosses, float] | None:
+    """Return the losses of one use and their interval; None if nothing leaks."""
     reach = reach_of(guarantee)
     if not reach > 0.0:
         return None
@@ -138,31 +138,31 @@ def own_dots(guarantee: Guarantee) -> tuple[LossDots, float] | None:
 
 
 def convolved(parts: tuple[tuple[Guarantee, int], ...]) -> ComposedLosses | None:
-    """The account of all parts, or None if it would be too wide or nothing is known."""
-    known = [(part, times, reach_of(part)) for part, times in parts]
-    known = [(part, times, reach) for part, times, reach in known if reach > 0.0]
-    if not known or any(part.deltas([reach])[0] >= 1.0 for part, _, reach in known):
+    """Return the account of all parts, or None if it would be too wide or a delta is one."""
+    reaching = [(part, times, reach_of(part)) for part, times in parts]
+    reaching = [(part, times, reach) for part, times, reach in reaching if reach > 0.0]
+    if not reaching or any(part.deltas([reach])[0] >= 1.0 for part, _, reach in reaching):
         return None
-    variance = math.fsum(times * _variance(part, reach) for part, times, reach in known)
-    steps = sum(times for _, times, _ in known)
+    variance = math.fsum(times * _variance(part, reach) for part, times, reach in reaching)
+    steps = sum(times for _, times, _ in reaching)
     if not 1e-200 < variance < math.inf:
         return None
-    widest, whole = max(reach for _, _, reach in known), 20.0 * math.sqrt(variance)
+    widest, spread = max(reach for _, _, reach in reaching), 20.0 * math.sqrt(variance)
     fine = min(_INTERVAL * math.sqrt(variance / steps), widest / _FEWEST)
-    wished = max(fine, widest / _MOST, whole / _MOST_OF_SUM)
+    wished = max(fine, widest / _MOST, spread / _MOST_OF_SUM)
     # A dot on the largest loss: a pure bound would be rounded up to the next one.
     interval = inflate(widest, 4e-16) / math.ceil(widest / wished)
     return ComposedLosses(
         [
             (dots_of(part, interval, reach, part.profile_points), times)
-            for part, times, reach in known
+            for part, times, reach in reaching
         ],
         interval,
     )
 
 
 def _variance(guarantee: Guarantee, reach: float) -> float:
-    """Roughly the variance of the loss, from a few points of the profile."""
+    """Return an estimate of the variance of the loss, from a few points of the profile."""
     points = min(_ROUGH, guarantee.profile_points // 2)
     interval = reach / points
     dots = dots_of(guarantee, interval, reach, points)
@@ -172,13 +172,13 @@ def _variance(guarantee: Guarantee, reach: float) -> float:
 
 
 def _counted(parts: Iterable[tuple[Guarantee, int]]) -> tuple[tuple[Guarantee, int], ...]:
-    """Equal guarantees are counted together."""
-    made: list[tuple[Guarantee, int]] = []
+    """Return the parts with equal guarantees counted together."""
+    counted: list[tuple[Guarantee, int]] = []
     for part, given in parts:
-        times = arguments.count(given, "times")
-        places = [i for i, (known, _) in enumerate(made) if known == part]
+        times = arguments.count("times", given)
+        places = [i for i, (earlier, _) in enumerate(counted) if earlier == part]
         if places:
-            made[places[0]] = (part, made[places[0]][1] + times)
+            counted[places[0]] = (part, counted[places[0]][1] + times)
         else:
-            made.append((part, times))
-    return tuple(made)
+            counted.append((part, times))
+    return tuple(counted)

@@ -1,4 +1,4 @@
-"""From a recipe of steps to their composed privacy losses, one account per direction."""
+"""The composed privacy losses of a recipe of steps, one account per direction."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
-from wane.guarantees.atoms import (
-    Atom,
+from wane.guarantees.steps import (
+    AccountStep,
     GaussianMixtureStep,
     GaussianStep,
     Pair,
@@ -17,20 +17,20 @@ from wane.guarantees.atoms import (
     normal_form,
 )
 from wane.numerics.composed_losses import ComposedLosses
-from wane.numerics.folding import folded
-from wane.numerics.loss_dots import (
+from wane.numerics.discrete_losses import (
     MASS_MARGIN,
+    DiscreteLosses,
     FixedSizeLoss,
     GaussianLoss,
-    LossDots,
     ReplacedLoss,
-    SampledLoss,
+    SampledGaussianLoss,
     Step,
     always_seen,
     blend,
     connect_dots,
     loss_spread,
 )
+from wane.numerics.folding import folded
 from wane.numerics.sampled_gaussian import unmoved
 
 LARGEST_GAUSSIAN = 1e4
@@ -52,7 +52,7 @@ _MOST_OF_SUM = 2.0**18  # and across that of the sum
 
 @lru_cache(maxsize=4)  # certificates of one run ask for the same steps several times
 def composed_losses(recipe: Recipe) -> tuple[ComposedLosses, ...] | None:
-    """The accounts whose largest delta holds, or None if the losses are too extreme to convolve."""
+    """Return accounts whose largest delta holds, or None if the losses are too extreme."""
     recipe = normal_form(_coarsened(recipe))
     interval = _interval(recipe)
     if interval is None:
@@ -70,8 +70,10 @@ def composed_losses(recipe: Recipe) -> tuple[ComposedLosses, ...] | None:
     )
 
 
-def _counted(atom: Atom, count: int, interval: float, reverse: bool) -> list[tuple[LossDots, int]]:
-    """So many steps on dots; where one is narrow against the interval, many are made one first."""
+def _counted(
+    atom: AccountStep, count: int, interval: float, reverse: bool
+) -> list[tuple[DiscreteLosses, int]]:
+    """Return so many steps on dots; steps that are narrow against the interval are folded first."""
     plain = [(_dots(atom, interval, reverse), count)]
     spread = math.sqrt(sum(weight * loss_spread(step)[1] for step, weight in _steps(atom)))
     if count < FOLDED or not spread > 0.0:
@@ -80,16 +82,16 @@ def _counted(atom: Atom, count: int, interval: float, reverse: bool) -> list[tup
     while coarse > 1:
         times = min(coarse * coarse, count)
         fine = interval / coarse
-        made = folded(_dots(atom, fine, reverse), fine, times, coarse)
-        if made is not None:
+        joined = folded(_dots(atom, fine, reverse), fine, times, coarse)
+        if joined is not None:
             left = count % times
-            return [(made, count // times), *([(plain[0][0], left)] if left else [])]
+            return [(joined, count // times), *([(plain[0][0], left)] if left else [])]
         coarse //= 2
     return plain
 
 
 def _interval(recipe: Recipe) -> float | None:
-    """Fine against one step's loss, yet with transforms of a million bins at most."""
+    """Return an interval that is fine for one step's loss and needs at most a million bins."""
     widest = variance = 0.0
     for atom, count in recipe:
         for step, weight in _steps(atom):
@@ -100,14 +102,14 @@ def _interval(recipe: Recipe) -> float | None:
     steps = sum(count for _, count in recipe)
     if not 1e-200 < variance < math.inf:
         return None
-    whole = 20.0 * math.sqrt(variance)
-    fine = min(_INTERVAL * math.sqrt(variance / steps), max(widest, whole) / _FEWEST)
+    width_of_sum = 20.0 * math.sqrt(variance)
+    fine = min(_INTERVAL * math.sqrt(variance / steps), max(widest, width_of_sum) / _FEWEST)
     # where the sum is wide and one step is not, steps are folded: then a coarse grid is fine
-    return max(fine, widest / _MOST, whole / _MOST_OF_SUM)
+    return max(fine, widest / _MOST, width_of_sum / _MOST_OF_SUM)
 
 
-def _steps(atom: Atom) -> list[tuple[Step, float]]:
-    """The losses an atom may have, in the direction in which they spread more, with weights."""
+def _steps(atom: AccountStep) -> list[tuple[Step, float]]:
+    """Return the losses an atom may have, in the direction of larger spread, with weights."""
     if isinstance(atom, GaussianStep):
         return [(GaussianLoss(atom.mu), 1.0)]
     if isinstance(atom, GaussianMixtureStep):
@@ -118,7 +120,7 @@ def _steps(atom: Atom) -> list[tuple[Step, float]]:
 
 def _sampled(atom: SampledGaussianStep, reverse: bool) -> Step:
     if atom.pair is Pair.ADD_OR_REMOVE:
-        return SampledLoss(atom.mu, atom.rate, reverse)
+        return SampledGaussianLoss(atom.mu, atom.rate, reverse)
     mirrored: dict[Pair, Callable[[float, float], Step]] = {
         Pair.REPLACE: ReplacedLoss,
         Pair.FIXED_SIZE: FixedSizeLoss,
@@ -126,8 +128,8 @@ def _sampled(atom: SampledGaussianStep, reverse: bool) -> Step:
     return mirrored[atom.pair](atom.mu, atom.rate)
 
 
-def _dots(atom: Atom, interval: float, reverse: bool) -> LossDots:
-    """The loss of one atom on dots."""
+def _dots(atom: AccountStep, interval: float, reverse: bool) -> DiscreteLosses:
+    """Return the loss of one atom on dots."""
     if isinstance(atom, SampledGaussianStep):
         if atom.mu > LARGEST_SAMPLED:
             one_sided = atom.pair is Pair.ADD_OR_REMOVE
@@ -143,7 +145,7 @@ def _dots(atom: Atom, interval: float, reverse: bool) -> LossDots:
     return blend([(_gaussian_dots(mu, interval), weight) for mu, weight in parts])
 
 
-def _gaussian_dots(mu: float, interval: float) -> LossDots:
+def _gaussian_dots(mu: float, interval: float) -> DiscreteLosses:
     if mu == 0.0:
         return always_seen(0.0, interval, False)
     if mu > LARGEST_GAUSSIAN:
@@ -152,14 +154,14 @@ def _gaussian_dots(mu: float, interval: float) -> LossDots:
 
 
 def _coarsened(recipe: Recipe) -> Recipe:
-    """The same steps with fewer different mus, each rounded up, which never looks more private."""
+    """Return the steps with fewer different mus, each rounded up, which is never more private."""
     sampled: dict[tuple[float, Pair], list[float]] = {}
     for atom, _ in recipe:
         if isinstance(atom, SampledGaussianStep):
             sampled.setdefault((atom.rate, atom.pair), []).append(atom.mu)
     ladders = {kind: _ladder(mus, MOST_STEPS) for kind, mus in sampled.items()}
 
-    def coarse(atom: Atom) -> Atom:
+    def coarse(atom: AccountStep) -> AccountStep:
         if isinstance(atom, SampledGaussianStep):
             return replace(atom, mu=ladders[atom.rate, atom.pair][atom.mu])
         if isinstance(atom, GaussianMixtureStep):
@@ -174,7 +176,7 @@ def _coarsened(recipe: Recipe) -> Recipe:
 
 
 def _ladder(mus: list[float], most: int) -> dict[float, float]:
-    """Every mu with the value it is rounded up to: the largest mu of its rung."""
+    """Return every mu with the value it is rounded up to: the largest mu of its rung."""
     distinct = sorted(set(mus))
     if len(distinct) <= most:
         return {mu: mu for mu in distinct}

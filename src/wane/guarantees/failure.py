@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+from wane.arguments import Checked
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import arguments
 from wane.guarantees.base import Guarantee
@@ -14,7 +15,7 @@ from wane.numerics.rounding import add_up
 
 @final
 @dataclass(frozen=True)
-class WithFailure(Guarantee):
+class WithFailure(Checked, Guarantee):
     """`inner` holds except on an event of this probability, on which nothing is promised.
 
     The probability is simply added to delta.  Renyi divergences are infinite, because a failure
@@ -22,7 +23,7 @@ class WithFailure(Guarantee):
     """
 
     inner: Guarantee
-    probability: float
+    probability: arguments.Probability
     generality: ClassVar[int] = 5
 
     def __post_init__(self) -> None:
@@ -30,20 +31,19 @@ class WithFailure(Guarantee):
             raise InvalidDescription(
                 f"inner must be a guarantee, got {self.inner!r}; build one first, as GaussianDP(mu)"
             )
-        checked = arguments.probability(self.probability, "probability")
-        object.__setattr__(self, "probability", checked)
+        super().__post_init__()
 
     def delta(self, epsilon: float) -> float:
-        """The inner delta plus the probability of failure, never rounded down."""
+        """Return the inner delta plus the probability of failure, never rounded down."""
         return min(add_up([(self.inner.delta(epsilon), 1), (self.probability, 1)]), 1.0)
 
     def rough_delta(self, epsilon: float) -> float:
-        """The same of the inner rough delta."""
+        """Return the inner rough delta plus the probability of failure."""
         return min(add_up([(self.inner.rough_delta(epsilon), 1), (self.probability, 1)]), 1.0)
 
     def epsilon(self, delta: float) -> float:
-        """The inner epsilon at what is left of delta; infinite if nothing is left."""
-        delta = arguments.probability(delta, "delta")
+        """Return the inner epsilon at delta minus the probability; infinite if none is left."""
+        delta = arguments.probability("delta", delta)
         if delta >= 1.0:
             return 0.0
         if delta < self.probability:
@@ -54,18 +54,18 @@ class WithFailure(Guarantee):
         return self.inner.epsilon(left)
 
     def renyi(self, order: float) -> float:
-        """Infinite, unless failure is impossible."""
+        """Return infinity, unless failure is impossible."""
         inner = self.inner.renyi(order)
         return inner if self.probability == 0.0 else math.inf
 
     def repeat(self, times: int) -> WithFailure:
-        """The inner guarantee is repeated and the probabilities add up."""
-        times = arguments.count(times, "times")
+        """Return the repeated inner guarantee, with the probabilities added up."""
+        times = arguments.count("times", times)
         return WithFailure(self.inner.repeat(times), _at_most_one([(self.probability, times)]))
 
     def group(self, size: int) -> WithFailure:
-        """Refused for true groups: along a chain each failure is magnified by e^epsilon."""
-        size = arguments.count(size, "size")
+        """Refuse true groups: along a chain each failure is magnified by e^epsilon."""
+        size = arguments.count("size", size)
         if size > 1 and self.probability > 0.0:
             raise NoTheoremApplies(
                 f"no group guarantee for {size} records from one that fails with probability "
@@ -75,7 +75,7 @@ class WithFailure(Guarantee):
         return self if size == 1 else WithFailure(self.inner.group(size), 0.0)
 
     def absorb(self, others: tuple[Guarantee, ...]) -> WithFailure:
-        """Inner guarantees are composed and the probabilities add up."""
+        """Return the composed inner guarantees, with the probabilities added up."""
         inners, probabilities = [self.inner], [(self.probability, 1)]
         for other in others:
             if isinstance(other, WithFailure):

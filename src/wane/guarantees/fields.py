@@ -1,4 +1,4 @@
-"""Guarantees as plain data, so that a ledger can keep what was spent."""
+"""Guarantees to and from plain data, so that a ledger can store what was spent."""
 
 from __future__ import annotations
 
@@ -9,13 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from wane.errors import InvalidDescription
-from wane.guarantees.atoms import (
-    Atom,
-    GaussianMixtureStep,
-    GaussianStep,
-    Pair,
-    SampledGaussianStep,
-)
 from wane.guarantees.base import Guarantee
 from wane.guarantees.chain import ChainDP
 from wane.guarantees.failure import WithFailure
@@ -24,6 +17,13 @@ from wane.guarantees.mixture import GaussianMixture
 from wane.guarantees.numerical import NumericalDP
 from wane.guarantees.pure import PureDP
 from wane.guarantees.renyi import LinearCurve, RenyiDP
+from wane.guarantees.steps import (
+    AccountStep,
+    GaussianMixtureStep,
+    GaussianStep,
+    Pair,
+    SampledGaussianStep,
+)
 
 ORDERS = tuple(1.0 + 10.0 ** (place / 8.0) for place in range(-24, 49))
 """Orders at which a curve is written down, from 1.001 to a million."""
@@ -31,7 +31,7 @@ ORDERS = tuple(1.0 + 10.0 ** (place / 8.0) for place in range(-24, 49))
 
 @dataclass(frozen=True)
 class ListedCurve:
-    """A Renyi curve by its values at some orders; between two the larger order's is taken."""
+    """A Renyi curve given at some orders; between two, the larger order's value is used."""
 
     orders: tuple[float, ...]
     values: tuple[float, ...]
@@ -83,7 +83,7 @@ def guarantee_from_fields(given: Mapping[str, Any]) -> Guarantee:
     return RenyiDP(ListedCurve(orders, values), max_order=orders[-1])
 
 
-def _atom_to_fields(atom: Atom) -> dict[str, Any]:
+def _atom_to_fields(atom: AccountStep) -> dict[str, Any]:
     if isinstance(atom, GaussianStep):
         return {"mu": atom.mu}
     if isinstance(atom, SampledGaussianStep):
@@ -91,7 +91,7 @@ def _atom_to_fields(atom: Atom) -> dict[str, Any]:
     return {"mus": list(atom.mus), "weights": list(atom.weights)}
 
 
-def _atom_from_fields(row: Mapping[str, Any]) -> Atom:
+def _atom_from_fields(row: Mapping[str, Any]) -> AccountStep:
     if "rate" in row:
         return SampledGaussianStep(row["mu"], row["rate"], Pair(row["pair"]))
     if "mus" in row:
@@ -105,10 +105,10 @@ def _renyi_to_fields(guarantee: RenyiDP) -> dict[str, Any]:
     if isinstance(guarantee.curve, ListedCurve):
         return {"orders": list(guarantee.curve.orders), "values": list(guarantee.curve.values)}
     rows = [(order, guarantee.renyi(order)) for order in ORDERS if order <= guarantee.max_order]
-    known = [(order, value) for order, value in rows if math.isfinite(value)]
-    if not known:
+    finite = [(order, value) for order, value in rows if math.isfinite(value)]
+    if not finite:
         raise InvalidDescription("guarantee must be finite at some order to be written down.")
-    return {"orders": [order for order, _ in known], "values": [value for _, value in known]}
+    return {"orders": [order for order, _ in finite], "values": [value for _, value in finite]}
 
 
 def _finite(level: float, name: str) -> float:

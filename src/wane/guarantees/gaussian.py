@@ -1,13 +1,14 @@
-"""Gaussian differential privacy: one number says everything."""
+"""Gaussian differential privacy, described by one number."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+from wane.arguments import Checked
 from wane.guarantees import arguments
-from wane.guarantees.atoms import GaussianStep, Recipe, gaussian_renyi
 from wane.guarantees.base import Guarantee
+from wane.guarantees.steps import GaussianStep, Recipe, gaussian_renyi
 from wane.numerics.normal import (
     gaussian_delta,
     gaussian_epsilon,
@@ -20,60 +21,57 @@ from wane.numerics.rounding import add_up, root_sum_of_squares_up
 
 @final
 @dataclass(frozen=True)
-class GaussianDP(Guarantee):
-    """No easier to tell apart than N(0, 1) from N(mu, 1) [dong2022gaussian].
+class GaussianDP(Checked, Guarantee):
+    """The guarantee of being no easier to tell apart than N(0, 1) and N(mu, 1) [dong2022gaussian].
 
     mu = 0 is perfect privacy and mu = inf none at all.  All conversions are exact up to rounding.
     """
 
-    mu: float
+    mu: arguments.Level
     generality: ClassVar[int] = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", arguments.non_negative(self.mu, "mu"))
 
     @classmethod
     def from_target(cls, *, epsilon: float, delta: float) -> GaussianDP:
-        """The weakest Gaussian guarantee that is still (epsilon, delta)-private."""
-        epsilon = arguments.non_negative(epsilon, "epsilon", "a smaller epsilon is more private")
-        return cls(gaussian_mu(epsilon, arguments.probability(delta, "delta")))
+        """Return the weakest Gaussian guarantee that is still (epsilon, delta)-private."""
+        epsilon = arguments.epsilon("epsilon", epsilon)
+        return cls(gaussian_mu(epsilon, arguments.probability("delta", delta)))
 
     def delta(self, epsilon: float) -> float:
-        """Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), never rounded down."""
-        epsilon = arguments.non_negative(epsilon, "epsilon", "a smaller epsilon is more private")
+        """Return Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), never rounded down."""
+        epsilon = arguments.epsilon("epsilon", epsilon)
         return gaussian_delta(epsilon, self.mu)
 
     def epsilon(self, delta: float) -> float:
-        """The exact inverse of `delta`, never rounded down."""
-        return gaussian_epsilon(arguments.probability(delta, "delta"), self.mu)
+        """Return the exact inverse of `delta`, never rounded down."""
+        return gaussian_epsilon(arguments.probability("delta", delta), self.mu)
 
     def renyi(self, order: float) -> float:
-        """At least order * mu^2/2, by no more than rounding."""
-        return gaussian_renyi(arguments.renyi_order(order), self.mu)
+        """Return at least order * mu^2/2, by no more than rounding."""
+        return gaussian_renyi(arguments.renyi_order("order", order), self.mu)
 
     def type_ii(self, type_i: float) -> float:
-        """Phi(Phi^-1(1 - type_i) - mu), never rounded up."""
-        return gaussian_tradeoff(arguments.probability(type_i, "type_i"), self.mu)
+        """Return Phi(Phi^-1(1 - type_i) - mu), never rounded up."""
+        return gaussian_tradeoff(arguments.probability("type_i", type_i), self.mu)
 
     def true_positive_rate(self, false_positive_rate: float) -> float:
-        """Phi(Phi^-1(false_positive_rate) + mu), never rounded down."""
-        rate = arguments.probability(false_positive_rate, "false_positive_rate")
+        """Return Phi(Phi^-1(false_positive_rate) + mu), never rounded down."""
+        rate = arguments.probability("false_positive_rate", false_positive_rate)
         return gaussian_power(rate, self.mu)
 
     def repeat(self, times: int) -> GaussianDP:
-        """The parameter mu grows with the square root of `times`."""
-        return GaussianDP(root_sum_of_squares_up([(self.mu, arguments.count(times, "times"))]))
+        """Return the guarantee with mu times the square root of `times`."""
+        return GaussianDP(root_sum_of_squares_up([(self.mu, arguments.count("times", times))]))
 
     def group(self, size: int) -> GaussianDP:
-        """The parameter mu grows linearly with the size of the group."""
-        return GaussianDP(add_up([(self.mu, arguments.count(size, "size"))]))
+        """Return the guarantee with mu times the size of the group."""
+        return GaussianDP(add_up([(self.mu, arguments.count("size", size))]))
 
     def recipe(self) -> Recipe:
-        """One Gaussian step, or nothing if mu = 0."""
+        """Return one Gaussian step, or nothing if mu = 0."""
         return ((GaussianStep(self.mu), 1),) if self.mu > 0.0 else ()
 
     def absorb(self, others: tuple[Guarantee, ...]) -> GaussianDP:
-        """The root of the sum of squares."""
+        """Return the guarantee whose mu is the root of the sum of squares."""
         mus = [self.mu] + [other.mu for other in others if isinstance(other, GaussianDP)]
         assert len(mus) == len(others) + 1, "only Gaussian guarantees are at most this general"
         return GaussianDP(root_sum_of_squares_up([(mu, 1) for mu in mus]))

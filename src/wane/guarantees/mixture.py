@@ -1,4 +1,4 @@
-"""An average of Gaussian guarantees, for a secret that is drawn once and never revealed."""
+"""Averages of Gaussian guarantees, for a secret that is drawn once and never revealed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from wane.arrays import Array
 from wane.errors import InvalidDescription
 from wane.guarantees import arguments
-from wane.guarantees.atoms import GaussianMixtureStep, Recipe
 from wane.guarantees.base import Guarantee
 from wane.guarantees.chain import ChainDP
 from wane.guarantees.gaussian import GaussianDP
 from wane.guarantees.numerical import NumericalDP, joined
+from wane.guarantees.steps import GaussianMixtureStep, Recipe
 from wane.numerics.normal import gaussian_delta, gaussian_epsilon
 from wane.numerics.roots import first_at_most
 from wane.numerics.rounding import (
@@ -52,8 +52,8 @@ class GaussianMixture(Guarantee):
         object.__setattr__(self, "weights", weights)
 
     def delta(self, epsilon: float) -> float:
-        """The average of the exact Gaussian profiles, never rounded down."""
-        epsilon = arguments.non_negative(epsilon, "epsilon", "a smaller epsilon is more private")
+        """Return the average of the exact Gaussian profiles, never rounded down."""
+        epsilon = arguments.epsilon("epsilon", epsilon)
         mus, weights = self._arrays
         average = float(np.sum(weights * gaussian_delta(epsilon, mus)))
         # Each product of a weight with a tiny delta may lose half of the smallest double.
@@ -61,8 +61,8 @@ class GaussianMixture(Guarantee):
         return min(inflate(average + lost, 1e-15 * (2 + len(self.mus))), 1.0)
 
     def epsilon(self, delta: float) -> float:
-        """The inverse of `delta`, never rounded down."""
-        delta = arguments.probability(delta, "delta")
+        """Return the inverse of `delta`, never rounded down."""
+        delta = arguments.probability("delta", delta)
         if delta >= 1.0 or self.delta(0.0) <= delta:
             return 0.0
         # Even if the worst draw leaks everything, it may be rarer than delta.
@@ -74,25 +74,25 @@ class GaussianMixture(Guarantee):
         return first_at_most(self.delta, delta, 0.0, high, relative=1e-12)
 
     def renyi(self, order: float) -> float:
-        """ln(sum of w_i e^((order-1) order mu_i^2/2))/(order-1), never rounded down."""
-        return self._step.renyi(arguments.renyi_order(order))
+        """Return ln(sum of w_i e^((order-1) order mu_i^2/2))/(order-1), never rounded down."""
+        return self._step.renyi(arguments.renyi_order("order", order))
 
     def repeat(self, times: int) -> GaussianMixture | NumericalDP:
-        """Independent draws, convolved numerically."""
-        times = arguments.count(times, "times")
+        """Return the account of independent draws, convolved numerically."""
+        times = arguments.count("times", times)
         return self if times == 1 else NumericalDP(((self._step, times),))
 
     def group(self, size: int) -> GaussianMixture | ChainDP:
-        """A chain of adjacent pairs (the draws of the records differ)."""
-        size = arguments.count(size, "size")
+        """Return a chain of adjacent pairs (the draws of the records differ)."""
+        size = arguments.count("size", size)
         return self if size == 1 else ChainDP(self, size)
 
     def recipe(self) -> Recipe:
-        """One step with a drawn mu."""
+        """Return one step with a drawn mu."""
         return ((self._step, 1),)
 
     def absorb(self, others: tuple[Guarantee, ...]) -> GaussianMixture | NumericalDP:
-        """Gaussians join every mu exactly; other mixtures are convolved numerically."""
+        """Return the mixture joined by Gaussians exactly; convolve others numerically."""
         gaussians = [other.mu for other in others if isinstance(other, GaussianDP)]
         if len(gaussians) < len(others):
             return joined((self, *others))
@@ -112,7 +112,7 @@ class GaussianMixture(Guarantee):
 def _normalised(
     mus: tuple[float, ...], weights: tuple[float, ...]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Increasing distinct mus whose weights sum to one or, by rounding, to a little more."""
+    """Return increasing distinct mus whose weights sum to one or, by rounding, a little more."""
     if not mus or len(mus) != len(weights):
         raise InvalidDescription(
             f"mus and weights must be of equal length >= 1, got {len(mus)} and {len(weights)}; "
@@ -120,9 +120,9 @@ def _normalised(
         )
     collected: dict[float, list[tuple[float, int]]] = {}
     for mu, weight in zip(mus, weights, strict=True):
-        checked = arguments.probability(weight, "weight")
+        checked = arguments.probability("weight", weight)
         if checked > 0.0:
-            collected.setdefault(arguments.non_negative(mu, "mu"), []).append((checked, 1))
+            collected.setdefault(arguments.level("mu", mu), []).append((checked, 1))
     merged = {mu: add_up(terms) for mu, terms in sorted(collected.items())}
     total = math.fsum(merged.values())
     if not abs(total - 1.0) <= _WEIGHT_TOLERANCE:

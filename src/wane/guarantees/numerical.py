@@ -14,18 +14,18 @@ from typing import ClassVar, final
 
 from wane.errors import InvalidDescription
 from wane.guarantees import arguments
-from wane.guarantees.atoms import (
-    Atom,
+from wane.guarantees.base import Guarantee
+from wane.guarantees.chain import ChainDP
+from wane.guarantees.convolution import LARGEST_GAUSSIAN, composed_losses
+from wane.guarantees.renyi import CurveOf, RenyiDP
+from wane.guarantees.steps import (
+    AccountStep,
     GaussianMixtureStep,
     GaussianStep,
     Recipe,
     SampledGaussianStep,
     normal_form,
 )
-from wane.guarantees.base import Guarantee
-from wane.guarantees.chain import ChainDP
-from wane.guarantees.convolution import LARGEST_GAUSSIAN, composed_losses
-from wane.guarantees.renyi import CurveOf, RenyiDP
 from wane.numerics.composed_losses import ComposedLosses
 from wane.numerics.normal import gaussian_delta, gaussian_epsilon
 from wane.numerics.rounding import add_up
@@ -34,28 +34,28 @@ from wane.numerics.rounding import add_up
 @final
 @dataclass(frozen=True)
 class NumericalDP(Guarantee):
-    """What a known list of steps leaks together, each (atom, count) in `parts`.
+    """The guarantee of a known list of steps together, each (atom, count) in `parts`.
 
-    Equal atoms are merged, so that the order of composition does not matter.
+    Equal steps are merged, so that the order of composition does not matter.
     """
 
     parts: Recipe
     generality: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        checked: list[tuple[Atom, int]] = []
+        checked: list[tuple[AccountStep, int]] = []
         for atom, times in self.parts:
             if not isinstance(atom, GaussianStep | SampledGaussianStep | GaussianMixtureStep):
                 raise InvalidDescription(
                     f"parts must be pairs of a step and a count, got the step {atom!r}; use "
                     "GaussianStep or SampledGaussianStep"
                 )
-            checked.append((atom, arguments.count(times, "count")))
+            checked.append((atom, arguments.count("count", times)))
         object.__setattr__(self, "parts", normal_form(checked))
 
     def delta(self, epsilon: float) -> float:
-        """The hockey stick of the composed losses, never rounded down."""
-        epsilon = arguments.non_negative(epsilon, "epsilon", "a smaller epsilon is more private")
+        """Return the hockey-stick divergence of the composed losses, never rounded down."""
+        epsilon = arguments.epsilon("epsilon", epsilon)
         if self._gaussian is not None:
             return gaussian_delta(epsilon, self._gaussian)
         if self._accounts is None or math.isinf(epsilon):
@@ -65,14 +65,14 @@ class NumericalDP(Guarantee):
         return delta if delta > self._floor else min(delta, self._as_renyi.delta(epsilon))
 
     def rough_delta(self, epsilon: float) -> float:
-        """The account's delta, with the tiny mass of the losses that it counts as infinite."""
+        """Return the account's delta, with the tiny mass that it counts as infinite."""
         if self._gaussian is not None or self._accounts is None or math.isinf(epsilon):
             return self.delta(epsilon)
         return max(account.delta(epsilon) for account in self._accounts)
 
     def epsilon(self, delta: float) -> float:
-        """The inverse of `delta`, never rounded down."""
-        delta = arguments.probability(delta, "delta")
+        """Return the inverse of `delta`, never rounded down."""
+        delta = arguments.probability("delta", delta)
         if self._gaussian is not None:
             return gaussian_epsilon(delta, self._gaussian)
         if delta >= 1.0:
@@ -83,18 +83,18 @@ class NumericalDP(Guarantee):
         return epsilon if delta > self._floor else min(epsilon, self._as_renyi.epsilon(delta))
 
     def renyi(self, order: float) -> float:
-        """The sum over the steps, each in its worse direction."""
-        order = arguments.renyi_order(order)
+        """Return the sum over the steps, each in its worse direction."""
+        order = arguments.renyi_order("order", order)
         return add_up((atom.renyi(order), times) for atom, times in self.parts)
 
     def repeat(self, times: int) -> NumericalDP:
-        """Every count is multiplied."""
-        times = arguments.count(times, "times")
+        """Return the account with every count multiplied."""
+        times = arguments.count("times", times)
         return NumericalDP(tuple((atom, count * times) for atom, count in self.parts))
 
     def group(self, size: int) -> Guarantee:
-        """Gaussian steps scale; sampled ones are chained."""
-        size = arguments.count(size, "size")
+        """Return the scaled account of Gaussian steps, or a chain of sampled ones."""
+        size = arguments.count("size", size)
         if size == 1:
             return self
         if len(self.parts) == 1 and self._gaussian is not None:
@@ -102,16 +102,16 @@ class NumericalDP(Guarantee):
         return ChainDP(self, size)
 
     def recipe(self) -> Recipe:
-        """The parts."""
+        """Return the parts."""
         return self.parts
 
     def absorb(self, others: tuple[Guarantee, ...]) -> NumericalDP:
-        """Recipes are joined."""
+        """Return the account of all recipes together."""
         return joined((self, *others))
 
     @cached_property
     def _gaussian(self) -> float | None:
-        """The mu of an account that is nothing but Gaussian, or that a Gaussian part ruins."""
+        """The mu of an account of Gaussian steps alone, or of one with an extreme Gaussian step."""
         if not self.parts:
             return 0.0
         atom, _ = self.parts[0]
@@ -136,8 +136,8 @@ class NumericalDP(Guarantee):
 
 
 def joined(guarantees: Iterable[Guarantee]) -> NumericalDP:
-    """One recipe out of guarantees that all know theirs."""
-    parts: list[tuple[Atom, int]] = []
+    """Return the account of guarantees that all know their recipes."""
+    parts: list[tuple[AccountStep, int]] = []
     for guarantee in guarantees:
         recipe = guarantee.recipe()
         assert recipe is not None, "only kinds that know their steps are at most this general"

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+from wane.arguments import Checked
 from wane.guarantees import arguments
 from wane.guarantees.base import Guarantee
 from wane.guarantees.renyi import CurveOf, RenyiDP
@@ -17,7 +18,7 @@ _ROUNDING = 4e-15
 
 @dataclass(frozen=True)
 class PureCurve:
-    """Renyi divergences of any two laws whose densities differ by a factor of at most e^epsilon.
+    """The Renyi divergences of two laws whose densities differ by a factor of at most e^epsilon.
 
     Claim.  D_a <= eps + (ln(1 + e^((1-2a) eps)) - ln(1 + e^-eps)) / (a - 1), the value of
     randomised response, which is the worst such pair.
@@ -35,47 +36,44 @@ class PureCurve:
 
 @final
 @dataclass(frozen=True)
-class PureDP(Guarantee):
+class PureDP(Checked, Guarantee):
     """The privacy loss never exceeds `level`; randomised response is the worst such pair."""
 
-    level: float
+    level: arguments.Level
     generality: ClassVar[int] = 3
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "level", arguments.non_negative(self.level, "level"))
-
     def delta(self, epsilon: float) -> float:
-        """(e^level - e^epsilon)/(1 + e^level) below the level, zero from there on."""
-        epsilon = arguments.non_negative(epsilon, "epsilon")
+        """Return (e^level - e^epsilon)/(1 + e^level) below the level, zero from there on."""
+        epsilon = arguments.epsilon("epsilon", epsilon)
         if epsilon >= self.level:
             return 0.0
         gap = -math.expm1(epsilon - self.level) / (1.0 + math.exp(-self.level))
         return min(inflate(gap, _ROUNDING), 1.0)
 
     def epsilon(self, delta: float) -> float:
-        """Where the profile falls to `delta`: ln(e^level - delta (1 + e^level)), at least zero."""
-        delta = arguments.probability(delta, "delta")
-        kept = 1.0 - delta * (1.0 + math.exp(-self.level)) * (1.0 - _ROUNDING)
-        if delta >= 1.0 or kept <= 0.0 or math.isinf(self.level):
+        """Return the smallest epsilon at `delta`: ln(e^level - delta (1 + e^level)), at least 0."""
+        delta = arguments.probability("delta", delta)
+        share = 1.0 - delta * (1.0 + math.exp(-self.level)) * (1.0 - _ROUNDING)
+        if delta >= 1.0 or share <= 0.0 or math.isinf(self.level):
             return 0.0 if delta >= 1.0 or math.isfinite(self.level) else math.inf
-        doubt = _ROUNDING * (self.level - math.log(kept) + 1.0) if delta > 0.0 else 0.0
-        return min(max(self.level + math.log(kept) + doubt, 0.0), self.level)
+        doubt = _ROUNDING * (self.level - math.log(share) + 1.0) if delta > 0.0 else 0.0
+        return min(max(self.level + math.log(share) + doubt, 0.0), self.level)
 
     def renyi(self, order: float) -> float:
-        """The divergence of randomised response; see `PureCurve`."""
-        order = arguments.renyi_order(order)
+        """Return the divergence of randomised response; see `PureCurve`."""
+        order = arguments.renyi_order("order", order)
         return self.level if math.isinf(self.level) else PureCurve(self.level)(order)
 
     def group(self, size: int) -> PureDP:
-        """Levels add up along a chain."""
-        size = arguments.count(size, "size")
+        """Return the guarantee whose level is added up along a chain."""
+        size = arguments.count("size", size)
         return self if size == 1 else PureDP(inflate(self.level * size, 4e-16))
 
     def repeat(self, times: int) -> Guarantee:
-        """Divergences add up."""
-        times = arguments.count(times, "times")
+        """Return the guarantee whose divergences are added up."""
+        times = arguments.count("times", times)
         return self if times == 1 else RenyiDP(CurveOf(self)).repeat(times)
 
     def absorb(self, others: tuple[Guarantee, ...]) -> RenyiDP:
-        """Divergences add up."""
+        """Return the guarantee whose divergences are added up."""
         return RenyiDP(CurveOf(self)).absorb(others)

@@ -1,4 +1,4 @@
-"""Renyi differential privacy: a bound on every divergence, and the common ground of all kinds."""
+"""Renyi differential privacy: a bound on the divergence of every order."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, TypeAlias, final
 
+from wane.arguments import Checked
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import arguments
 from wane.guarantees.base import Guarantee
@@ -27,7 +28,7 @@ class LinearCurve:
     rho: float
 
     def __call__(self, order: float) -> float:
-        """The curve at this order, rounded up."""
+        """Return the curve at this order, rounded up."""
         return inflate(self.rho * order, 4e-16) if self.rho > 0.0 else 0.0
 
 
@@ -38,18 +39,18 @@ class CurveOf:
     guarantee: Guarantee
 
     def __call__(self, order: float) -> float:
-        """Its divergence at this order."""
+        """Return the guarantee's divergence at this order."""
         return self.guarantee.renyi(order)
 
 
 @dataclass(frozen=True)
 class SumOfCurves:
-    """Composition: divergences of the same order add up."""
+    """The curve of a composition: divergences of the same order add up."""
 
     parts: tuple[tuple[Curve, int], ...]
 
     def __call__(self, order: float) -> float:
-        """The sum at this order, rounded up."""
+        """Return the sum at this order, rounded up."""
         return inflate(math.fsum(times * curve(order) for curve, times in self.parts), _ROUNDING)
 
 
@@ -69,7 +70,7 @@ class GroupCurve:
     size: int
 
     def __call__(self, order: float) -> float:
-        """The claim at this order, rounded up."""
+        """Return the claim at this order, rounded up."""
         top = self.size * order
         terms = (top / (top - i) * self.curve(top - i) for i in range(self.size))
         return inflate(math.fsum(terms), 4 * _ROUNDING)
@@ -77,8 +78,8 @@ class GroupCurve:
 
 @final
 @dataclass(frozen=True)
-class RenyiDP(Guarantee):
-    """Divergences bounded by a curve, for every order in (1, max_order].
+class RenyiDP(Checked, Guarantee):
+    """A guarantee by divergences bounded by a curve, for every order in (1, max_order].
 
     `curve` must be valid in both directions.  Conversions to epsilon and delta follow
     [canonne2020discrete, Proposition 12]; they are minimised over a continuous order, and as
@@ -86,7 +87,7 @@ class RenyiDP(Guarantee):
     """
 
     curve: Curve
-    max_order: float = math.inf
+    max_order: arguments.RenyiOrder = math.inf
     label: str = ""
     generality: ClassVar[int] = 3
 
@@ -96,17 +97,17 @@ class RenyiDP(Guarantee):
                 f"curve must be a function of the order, got {self.curve!r}; for rho-zCDP use "
                 "RenyiDP.zcdp(rho)"
             )
-        object.__setattr__(self, "max_order", arguments.renyi_order(self.max_order))
+        super().__post_init__()
 
     @classmethod
     def zcdp(cls, rho: float) -> RenyiDP:
-        """The divergence of every order is at most rho * order (zero-concentrated DP)."""
-        rho = arguments.non_negative(rho, "rho")
+        """Return the guarantee with divergences at most rho * order (zero-concentrated DP)."""
+        rho = arguments.level("rho", rho)
         return cls(LinearCurve(rho), label=f"{rho:g}-zCDP")
 
     def renyi(self, order: float) -> float:
-        """The curve, or infinity beyond `max_order` or where it overflows."""
-        order = arguments.renyi_order(order)
+        """Return the curve, or infinity beyond `max_order` or where it overflows."""
+        order = arguments.renyi_order("order", order)
         if order > self.max_order:
             return math.inf
         try:
@@ -120,8 +121,8 @@ class RenyiDP(Guarantee):
         return max(value, 0.0)
 
     def epsilon(self, delta: float) -> float:
-        """The least over orders of R + ln((order-1)/order) - (ln delta + ln order)/(order-1)."""
-        delta = arguments.probability(delta, "delta")
+        """Return the least over orders of R + ln(1 - 1/order) - (ln delta + ln order)/(order-1)."""
+        delta = arguments.probability("delta", delta)
         if delta >= 1.0 or self._nothing_leaks:
             return 0.0
         if delta == 0.0:
@@ -137,8 +138,8 @@ class RenyiDP(Guarantee):
         return max(self._least(converted), 0.0)
 
     def delta(self, epsilon: float) -> float:
-        """The least over orders of e^((order-1)(R-eps)) (1 - 1/order)^order / (order-1)."""
-        epsilon = arguments.non_negative(epsilon, "epsilon", "a smaller epsilon is more private")
+        """Return the least over orders of e^((order-1)(R-eps)) (1 - 1/order)^order / (order-1)."""
+        epsilon = arguments.epsilon("epsilon", epsilon)
         if self._nothing_leaks:
             return 0.0
 
@@ -155,13 +156,13 @@ class RenyiDP(Guarantee):
         return 1.0 if log_delta >= 0.0 else math.exp(log_delta) + SMALLEST_POSITIVE
 
     def repeat(self, times: int) -> RenyiDP:
-        """The curve grows in proportion."""
-        parts = ((self.curve, arguments.count(times, "times")),)
+        """Return the guarantee with the curve multiplied."""
+        parts = ((self.curve, arguments.count("times", times)),)
         return self if times == 1 else self._summed(parts, self.max_order)
 
     def group(self, size: int) -> RenyiDP:
-        """A chain of adjacent pairs, order by order; see `GroupCurve` for the proof."""
-        size = arguments.count(size, "size")
+        """Return the guarantee of a chain of adjacent pairs; see `GroupCurve` for the proof."""
+        size = arguments.count("size", size)
         if size == 1:
             return self
         if self.max_order / size <= 1.0:
@@ -172,7 +173,7 @@ class RenyiDP(Guarantee):
         return grouped(self.curve, size, self.max_order, self.label)
 
     def absorb(self, others: tuple[Guarantee, ...]) -> RenyiDP:
-        """Curves are added; other kinds contribute theirs."""
+        """Return the guarantee with the curves added; other kinds contribute theirs."""
         parts: list[tuple[Curve, int]] = [(self.curve, 1)]
         max_order = self.max_order
         for other in others:
@@ -185,12 +186,12 @@ class RenyiDP(Guarantee):
 
     @staticmethod
     def _summed(parts: Iterable[tuple[Curve, int]], max_order: float) -> RenyiDP:
-        """Equal curves are counted, so that repeating and composing give equal results."""
+        """Return the sum with equal curves counted, so that repeating equals composing."""
         counted: list[tuple[Curve, int]] = []
         for curve, times in parts:
             inner = curve.parts if isinstance(curve, SumOfCurves) else ((curve, 1),)
             for piece, count in inner:
-                places = [i for i, (known, _) in enumerate(counted) if known == piece]
+                places = [i for i, (earlier, _) in enumerate(counted) if earlier == piece]
                 if places:
                     counted[places[0]] = (piece, counted[places[0]][1] + times * count)
                 else:
@@ -199,12 +200,12 @@ class RenyiDP(Guarantee):
 
     @cached_property
     def _nothing_leaks(self) -> bool:
-        """A divergence that vanishes at one order vanishes at all."""
+        """Whether the divergence vanishes: at one order it does so only if at all."""
         return self.renyi(min(2.0, self.max_order)) == 0.0
 
     @cached_property
     def _scanned(self) -> tuple[tuple[float, float], ...]:
-        """(order - 1, divergence) on a geometric grid up to `max_order`."""
+        """Pairs (order - 1, divergence) on a geometric grid up to `max_order`."""
         reach = self.max_order - 1.0
         excesses = [excess for excess in _SCAN if excess < reach]
         if math.isfinite(reach) and reach <= _SCAN[-1]:
@@ -216,7 +217,7 @@ class RenyiDP(Guarantee):
         return max(min(1.0 + excess, self.max_order), math.nextafter(1.0, 2.0))
 
     def _least(self, converted: Callable[[float, float], float]) -> float:
-        """Smallest conversion over the scanned orders and a search around the best of them."""
+        """Return the smallest conversion over the scanned orders and a search around the best."""
         values = [converted(excess, renyi) for excess, renyi in self._scanned]
         best = min(range(len(values)), key=values.__getitem__)
         low = self._scanned[max(best - 1, 0)][0]
@@ -233,6 +234,6 @@ class RenyiDP(Guarantee):
 
 
 def grouped(curve: Curve, size: int, max_order: float = math.inf, label: str = "") -> RenyiDP:
-    """The guarantee of a chain of `size` adjacent pairs, each bounded by `curve`."""
+    """Return the guarantee of a chain of `size` adjacent pairs, each bounded by `curve`."""
     name = f"{label} for groups of {size}".strip()
     return RenyiDP(GroupCurve(curve, size), max_order / size, name)

@@ -1,1 +1,1 @@
-"""Room 0: numbers only.  Each routine says on which side it errs."""
+"""Numerical routines; each says on which side its result errs."""

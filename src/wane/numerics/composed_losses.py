@@ -1,4 +1,4 @@
-"""Many privacy losses added up: a Fourier transform, tilted so that the tail is exact too.
+"""Sums of many privacy losses by a Fourier transform, tilted so that the tail is accurate too.
 
 A plain transform has a noise floor of about 1e-16 times the number of steps, which drowns small
 deltas.  Every loss is therefore weighted by e^(tilt L) first, so that the losses that decide the
@@ -7,7 +7,7 @@ question become the typical ones, and unweighted at the end.  What remains is bo
     rounding of the transforms    a bound in mean square, added by Cauchy-Schwarz
     wrapping around the window    from above it is charged by Chernoff; from below it only adds
                                   mass, as long as epsilon itself lies inside the window
-    dots and quadrature           see `loss_dots`
+    dots and quadrature           see `discrete_losses`
     truncated losses              count as infinite
 
 Nothing is rounded to the favour of privacy.
@@ -25,7 +25,7 @@ from scipy import fft
 
 from wane.arrays import Array
 from wane.errors import Unreachable
-from wane.numerics.loss_dots import LossDots
+from wane.numerics.discrete_losses import DiscreteLosses
 from wane.numerics.roots import first_at_most, largest_satisfying, minimise_scalar_bounded
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 
@@ -56,7 +56,7 @@ class View:
     log_tail: float
 
     def delta(self, epsilon: float) -> tuple[float, float]:
-        """The hockey stick over the finite losses, and how much of it is doubt.
+        """Return the hockey stick over the finite losses, and a bound on its error.
 
         Below the window it is all doubt: losses between epsilon and the window are not here.
         """
@@ -73,7 +73,7 @@ class View:
 
     @cached_property
     def _unweighted(self) -> Array:
-        """What takes the tilt back from each bin; most of the work of an answer, so it is kept."""
+        """The factors that undo the tilt of each bin; cached, since they are most of the work."""
         return np.exp(np.minimum(self.log_moment - self.tilt * self._losses(0), 700.0))
 
     def _losses(self, first: int) -> Array:
@@ -84,8 +84,8 @@ class View:
 class ComposedLosses:
     """The sum of independent losses on dots; every answer is an upper bound."""
 
-    def __init__(self, parts: Sequence[tuple[LossDots, int]], interval: float) -> None:
-        """`parts` pairs the loss of one step with the number of such steps."""
+    def __init__(self, parts: Sequence[tuple[DiscreteLosses, int]], interval: float) -> None:
+        """Compose `parts`: pairs of the loss of one step and the number of such steps."""
         self._parts = tuple(parts)
         self._interval = interval
         self._views: dict[float, View] = {}
@@ -93,7 +93,7 @@ class ComposedLosses:
         self.infinite = min(1.01 * math.fsum(n * dots.infinite for dots, n in parts), 1.0)
 
     def delta(self, epsilon: float) -> float:
-        """The hockey stick at `epsilon`, never below the truth."""
+        """Return the hockey stick at `epsilon`, never below the truth."""
         if self.infinite >= 1.0:
             return 1.0
         if len(self._parts) == 1 and self._parts[0][1] == 1:
@@ -104,7 +104,7 @@ class ComposedLosses:
         return min(inflate(finite + self.infinite, 1e-9) + SMALLEST_POSITIVE, 1.0)
 
     def epsilon(self, delta: float) -> float:
-        """The smallest epsilon at which `self.delta` was seen to be at most `delta`."""
+        """Return the smallest epsilon at which `self.delta` was seen to be at most `delta`."""
         if delta not in self._answers:
             self._answers[delta] = self._inverted(delta)
         return self._answers[delta]
@@ -130,7 +130,7 @@ class ComposedLosses:
             return high
 
     def _convolved_delta(self, epsilon: float) -> float:
-        """By the first view that serves, else by a new one."""
+        """Return delta by the first view that serves, else by a new one."""
         least = math.inf
         for view in self._views.values():
             total, doubt = view.delta(epsilon)
@@ -155,20 +155,20 @@ class ComposedLosses:
         return start, max(math.ceil(up / self._interval) + 2 - start, 64)
 
     def _least_over_turns(self, tilt: float, bound: Callable[[float], float]) -> float:
-        """The best of Chernoff's bounds, which is unimodal in how far the tilt is turned."""
+        """Return the best of Chernoff's bounds, unimodal in how far the tilt is turned."""
         scale = math.log(self._centre(tilt)[1])
         # Typical losses call for a turn of one over the deviation, rare huge ones for much less.
         low, high = math.log(1e-8) - scale, math.log(1e2) - scale
         return minimise_scalar_bounded(lambda x: bound(math.exp(x)), low, high, steps=24)[1]
 
     def _view(self, tilt: float, epsilon: float) -> View:
-        """A view at this tilt whose window reaches down to `epsilon` at least."""
+        """Return a view at this tilt whose window reaches down to `epsilon` at least."""
         start, length = self._window(tilt)
         floor = math.floor(min(epsilon / self._interval, 1e18))
         length, start = length + max(start - floor, 0), min(start, floor)
-        known = self._views.get(tilt)
-        if known is not None and known.start <= start:
-            return known
+        cached = self._views.get(tilt)
+        if cached is not None and cached.start <= start:
+            return cached
         length = int(fft.next_fast_len(min(length, _LONGEST), real=True))
         top = (start + length) * self._interval
         bins, noise = self._convolved(tilt, length)
@@ -189,7 +189,7 @@ class ComposedLosses:
         return self._views[tilt]
 
     def _convolved(self, tilt: float, length: int) -> tuple[Array, float]:
-        """The tilted masses of the sum, modulo `length`, and a bound on their error."""
+        """Return the tilted masses of the sum, modulo `length`, and a bound on their error."""
         # Forward error of one transform of a probability vector, per coefficient.
         rounding = _UNIT * (4.0 * math.log2(length) + 8.0)
         product = np.ones(length // 2 + 1, dtype=np.complex128)
@@ -218,7 +218,7 @@ class ComposedLosses:
         return math.fsum(n * dots.log_moment(tilt, self._interval) for dots, n in self._parts)
 
     def _doubt(self, tilt: float) -> float:
-        """What rounding in the weights e^(tilt L) can do to the logarithm of a composed mass."""
+        """Return a bound on what rounding in the weights e^(tilt L) does to a log mass."""
         total = 0.0
         for dots, count in self._parts:
             masses, log_moment = dots.tilted(tilt, self._interval)
@@ -227,7 +227,7 @@ class ComposedLosses:
         return total
 
     def _centre(self, tilt: float) -> tuple[float, float]:
-        """Mean and standard deviation of the tilted sum."""
+        """Return mean and standard deviation of the tilted sum."""
         mean = variance = 0.0
         for dots, count in self._parts:
             masses, _ = dots.tilted(tilt, self._interval)
@@ -238,7 +238,7 @@ class ComposedLosses:
         return mean, max(math.sqrt(variance), self._interval)
 
     def _tilt_for(self, epsilon: float) -> float:
-        """A tilt >= 0 that makes `epsilon` the mean, or the mean a little less than that.
+        """Return a tilt >= 0 that makes `epsilon` the mean, or the mean a little less.
 
         Never more: rare huge losses can take over just beyond, and drown everything else.
         """
@@ -257,7 +257,7 @@ class ComposedLosses:
         return float(_RUNG**rung)
 
     def _chernoff_epsilon(self, delta: float) -> float:
-        """Where Chernoff's bound at the best tilt equals `delta`: above the answer, and close."""
+        """Return an epsilon slightly above the answer, where Chernoff's bound is `delta`."""
         nats = -math.log(delta)
 
         def bound(log_tilt: float) -> float:

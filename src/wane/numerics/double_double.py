@@ -1,4 +1,4 @@
-"""Sums and products of doubles that keep their rounding error.
+"""Sums and products of doubles together with their exact rounding errors.
 
 A pair (high, low) stands for the unevaluated sum high + low, about 106 bits.  The formulas use
 only + - * /, so they serve Python floats and NumPy arrays alike.  They need no fused
@@ -17,14 +17,14 @@ _SPLITTER = 134217729.0  # 2^27 + 1
 
 
 def two_sum(first: Real, second: Real) -> tuple[Real, Real]:
-    """The rounded sum and its exact error (Knuth)."""
+    """Return the rounded sum and its exact error (Knuth)."""
     total = first + second
     part = total - first
     return total, (first - (total - part)) + (second - part)
 
 
 def two_product(first: Real, second: Real) -> tuple[Real, Real]:
-    """The rounded product and its exact error (Dekker, by Veltkamp splitting)."""
+    """Return the rounded product and its exact error (Dekker, by Veltkamp splitting)."""
     first_high, first_low = _split(first)
     second_high, second_low = _split(second)
     product = first * second
@@ -34,14 +34,14 @@ def two_product(first: Real, second: Real) -> tuple[Real, Real]:
 
 
 def divide(numerator: Real, denominator: Real) -> tuple[Real, Real]:
-    """The quotient of two doubles as a pair."""
+    """Return the quotient of two doubles as a pair."""
     quotient = numerator / denominator
     product, error = two_product(quotient, denominator)
     return quotient, ((numerator - product) - error) / denominator
 
 
 def square(high: Real, low: Real) -> tuple[Real, Real]:
-    """The square of a pair, as a pair."""
+    """Return the square of a pair, as a pair."""
     product, error = two_product(high, high)
     return product, error + 2.0 * (high * low)
 

@@ -1,4 +1,4 @@
-"""Many equal steps made one: their losses composed on a fine grid, then moved to a coarser one.
+"""Compose many equal steps on a fine grid, then move their losses to a coarser one.
 
 A grid that is fine against one step's loss would need too many points for the sum of a billion of
 them.  So some steps are composed first, whose sum is wide enough for a coarse grid, and the coarse
@@ -19,7 +19,7 @@ import numpy as np
 from scipy import fft
 
 from wane.arrays import Array
-from wane.numerics.loss_dots import LossDots
+from wane.numerics.discrete_losses import DiscreteLosses
 from wane.numerics.roots import minimise_scalar_bounded
 
 LONGEST = 1 << 21
@@ -31,8 +31,8 @@ _LARGEST = 600.0  # exponents of weights
 _STEEP = 10.0  # the logarithm of the moment up to which tilts are tried
 
 
-def folded(dots: LossDots, interval: float, count: int, coarse: int) -> LossDots | None:
-    """The sum of `count` such losses, on multiples of `coarse` intervals; None if too wide."""
+def folded(dots: DiscreteLosses, interval: float, count: int, coarse: int) -> DiscreteLosses | None:
+    """Return the sum of `count` losses, on multiples of `coarse` intervals; None if too wide."""
     start = math.floor(-_reach(dots, interval, count, -1.0, _LOW) / interval) - 1
     top = math.ceil(_reach(dots, interval, count, 1.0, _HIGH) / interval) + 1
     length = int(fft.next_fast_len(max(top - start + 1, 64), real=True))
@@ -48,9 +48,9 @@ def folded(dots: LossDots, interval: float, count: int, coarse: int) -> LossDots
 
 
 def _bounded(
-    dots: LossDots, interval: float, count: int, window: tuple[int, int], tilt: float
+    dots: DiscreteLosses, interval: float, count: int, window: tuple[int, int], tilt: float
 ) -> Array:
-    """Upper bounds on the masses of the sum: all are right, some tilts are sharper in the tail."""
+    """Return upper bounds on the masses of the sum; the tilt decides where they are sharp."""
     start, length = window
     tilted, log_moment = dots.tilted(tilt, interval)
     factor = fft.rfft(np.bincount(dots.places % length, tilted, length))
@@ -63,15 +63,15 @@ def _bounded(
     share = np.where(faint | (relative >= 1.0), 2.0, np.expm1(np.minimum(relative, 1.0)))
     errors = np.exp(np.minimum(count * log_size, 1.0)) * (share + rounding)
     error = 2.0 * float(np.sum(errors)) / length
-    found = np.maximum(np.roll(fft.irfft(powers, length), -(start % length)), 0.0) + error
+    tilted_masses = np.maximum(np.roll(fft.irfft(powers, length), -(start % length)), 0.0) + error
     exponents = count * log_moment - tilt * interval * (start + np.arange(length))
     typical = float(np.sum(tilted * np.abs(tilt * interval * dots.places)))
     slip = count * 1e-15 * (4.0 + typical + abs(log_moment)) + 1e-15 * abs(tilt * interval * start)
-    return np.asarray(found * np.exp(np.minimum(exponents + slip, 700.0)) * (1.0 + 1e-12))
+    return np.asarray(tilted_masses * np.exp(np.minimum(exponents + slip, 700.0)) * (1.0 + 1e-12))
 
 
-def _steepest(dots: LossDots, interval: float, count: int) -> float:
-    """A tilt that makes nothing of the sum much likelier than it is."""
+def _steepest(dots: DiscreteLosses, interval: float, count: int) -> float:
+    """Return a tilt under which no part of the sum becomes much likelier than it is."""
     largest = interval * max(float(np.max(np.abs(dots.places))), 1.0)
     tilt = min(1.0 / interval, _LARGEST / largest)
     while count * dots.log_moment(tilt, interval) > _STEEP:
@@ -79,8 +79,8 @@ def _steepest(dots: LossDots, interval: float, count: int) -> float:
     return tilt
 
 
-def _reach(dots: LossDots, interval: float, count: int, side: float, nats: float) -> float:
-    """Beyond this the sum lies with probability e^-nats at most, by the best of Chernoff's bounds.
+def _reach(dots: DiscreteLosses, interval: float, count: int, side: float, nats: float) -> float:
+    """Return a bound that the sum exceeds with probability at most e^-nats (Chernoff).
 
     On the side of small losses the sign is turned, so that both are upper ends.
     """
@@ -96,8 +96,10 @@ def _reach(dots: LossDots, interval: float, count: int, side: float, nats: float
     return minimise_scalar_bounded(bound, math.log(1e-6), math.log(1e3), steps=40)[1]
 
 
-def _coarser(start: int, masses: Array, interval: float, coarse: int, beyond: float) -> LossDots:
-    """The masses at `start`, `start + 1`, ... intervals, moved to multiples of `coarse`."""
+def _coarser(
+    start: int, masses: Array, interval: float, coarse: int, beyond: float
+) -> DiscreteLosses:
+    """Return the masses at `start`, `start + 1`, ... intervals, moved to multiples of `coarse`."""
     places = np.arange(start, start + masses.size)
     below = places // coarse
     after = (places - below * coarse) * interval
@@ -106,8 +108,8 @@ def _coarser(start: int, masses: Array, interval: float, coarse: int, beyond: fl
     upper = masses * np.clip(share * (1.0 + 1e-13), 0.0, 1.0)
     first = int(below[0])
     size = int(below[-1]) - first + 2
-    whole = np.zeros(size)
-    whole += np.bincount(below - first, masses - upper, size)
-    whole += np.bincount(below - first + 1, upper, size)
-    kept = whole > 0.0
-    return LossDots(np.arange(first, first + size)[kept], whole[kept], beyond)
+    moved = np.zeros(size)
+    moved += np.bincount(below - first, masses - upper, size)
+    moved += np.bincount(below - first + 1, upper, size)
+    positive = moved > 0.0
+    return DiscreteLosses(np.arange(first, first + size)[positive], moved[positive], beyond)

@@ -1,4 +1,4 @@
-"""Searches over integers where every answer is valid and a better one is only tighter."""
+"""Searches over integers where every answer is valid and a better one is tighter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 
 
 def least_over_integers(f: Callable[[int], float], low: int, high: int) -> float:
-    """Smallest value of `f` found on [low, high]: every integer if few, else a guided search.
+    """Return the smallest `f` seen on [low, high]: all integers if few, else by search.
 
     The search looks at a geometric grid from `low` and walks downhill from its best point; it finds
     the minimum of a unimodal function, and some value of any other.

@@ -24,13 +24,13 @@ _ROWS = 4096  # rows of a quadrature evaluated at once, to bound memory
 
 
 def mills(x: Real) -> Real:
-    """R(x), to the last digits; overflows to infinity for x below about -37."""
+    """Return R(x), to the last digits; it overflows to infinity for x below about -37."""
     ratio: Real = special.erfcx(x * _ROOT_HALF) * _ROOT_HALF_PI
     return ratio
 
 
 def mills_gap(x: float, mu: float) -> float:
-    """R(x) - R(x + mu) for x >= -1 and mu > 0, relative error below 1e-14."""
+    """Return R(x) - R(x + mu) for x >= -1 and mu > 0, relative error below 1e-14."""
     above, below = float(mills(x)), float(mills(x + mu))
     if below <= _DISTANT * above:
         return above - below
@@ -38,7 +38,7 @@ def mills_gap(x: float, mu: float) -> float:
 
 
 def mills_gaps(x: Array, mu: Array) -> Array:
-    """`mills_gap` for one-dimensional arrays."""
+    """Return `mills_gap` for one-dimensional arrays."""
     above, below = mills(x), mills(x + mu)
     gap = above - below
     close = below > _DISTANT * above
@@ -47,7 +47,7 @@ def mills_gaps(x: Array, mu: Array) -> Array:
 
 
 def _by_quadrature(x: Array, mu: Array) -> Array:
-    """Gauss-Legendre on the range where the exponent is below 45.
+    """Return R(x) - R(x + mu) by Gauss-Legendre where the exponent is below 45.
 
     Called only when R(x + mu) is close to R(x): then mu t stays of order one on the whole range
     and the last factor has no boundary layer.

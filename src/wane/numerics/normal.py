@@ -48,7 +48,7 @@ def gaussian_delta(epsilon: Array, mu: float | Array) -> Array: ...
 @overload
 def gaussian_delta(epsilon: float, mu: Array) -> Array: ...
 def gaussian_delta(epsilon: float | Array, mu: float | Array) -> float | Array:
-    """The delta of `mu`-Gaussian DP at `epsilon`: not below the truth, at most 1e-12 above it.
+    """Return delta of `mu`-Gaussian DP at `epsilon`: never below the truth, at most 1e-12 above.
 
     Positive values that underflow become the smallest positive double: zero means mu = 0.
     """
@@ -60,7 +60,7 @@ def gaussian_delta(epsilon: float | Array, mu: float | Array) -> float | Array:
 
 
 def gaussian_epsilon(delta: float, mu: float) -> float:
-    """The smallest epsilon with `gaussian_delta(epsilon, mu) <= delta`, which holds for it.
+    """Return the smallest epsilon with `gaussian_delta(epsilon, mu) <= delta`, which holds for it.
 
     Infinite if delta is zero and mu is not, or if the float range ends first.
     """
@@ -91,7 +91,7 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
-    """The largest mu with `gaussian_delta(epsilon, mu) <= delta`, which holds for it.
+    """Return the largest mu with `gaussian_delta(epsilon, mu) <= delta`, which holds for it.
 
     Infinite if delta >= 1 and zero if delta = 0; finite answers stop below `LARGEST_MU`.
     """
@@ -114,7 +114,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
 
 def _least_possible_mu(epsilon: float, delta: float) -> float:
-    """A lower bound: delta(eps, mu) is at most Phi(a) and at most delta(0, mu)."""
+    """Return a lower bound: delta(eps, mu) is at most Phi(a) and at most delta(0, mu)."""
     quantile = float(special.ndtri(delta))
     root = math.hypot(quantile, math.sqrt(2.0 * epsilon))
     by_tail = quantile + root if quantile >= 0.0 else 2.0 * epsilon / (root - quantile)
@@ -122,7 +122,7 @@ def _least_possible_mu(epsilon: float, delta: float) -> float:
 
 
 def _newton_mu(epsilon: float, delta: float, low: float) -> float:
-    """Safeguarded Newton on ln delta against ln mu, upwards from a lower bound."""
+    """Return mu by safeguarded Newton on ln delta against ln mu, upwards from a lower bound."""
     goal = math.log(delta) - 1.01 * MARGIN
     mu = low
     high = LARGEST_MU
@@ -144,7 +144,7 @@ def _newton_mu(epsilon: float, delta: float, low: float) -> float:
 
 
 def gaussian_tradeoff(type_i: float, mu: float) -> float:
-    """The type II error of the best test between N(0,1) and N(mu,1), never above the truth."""
+    """Return the type II error of the best test between N(0,1) and N(mu,1), never too large."""
     if type_i >= 1.0 or mu >= LARGEST_MU:
         return 0.0
     if type_i <= 0.0:
@@ -156,7 +156,7 @@ def gaussian_tradeoff(type_i: float, mu: float) -> float:
 
 
 def gaussian_power(false_positive_rate: float, mu: float) -> float:
-    """The true positive rate of the best test between N(0,1) and N(mu,1), never below the truth."""
+    """Return the power of the best test between N(0,1) and N(mu,1), never too small."""
     if false_positive_rate >= 1.0 or mu >= LARGEST_MU:
         return 1.0
     if false_positive_rate <= 0.0 or mu == 0.0:
@@ -166,7 +166,7 @@ def gaussian_power(false_positive_rate: float, mu: float) -> float:
 
 
 def _shifted_probability(quantile: float, shift: float, margin: float) -> float:
-    """Phi(quantile + shift), moved by the error that the quantile itself may carry."""
+    """Return Phi(quantile + shift), moved by the possible error of the quantile itself."""
     point = quantile + shift
     # The quantile is good to a few units in the last place, and Phi'/Phi is at most 1 + |point|.
     doubt = margin * (1.0 + abs(quantile) + abs(shift)) * (1.0 + max(-point, 0.0))
@@ -182,7 +182,7 @@ class LogProfile(NamedTuple):
 
 
 def log_profile(epsilon: float, mu: float) -> LogProfile:
-    """Logarithm of delta (neither raised nor rounded) and its slopes, for root finding.
+    """Return the logarithm of delta (neither raised nor rounded) and its slopes, for root finding.
 
     d delta / d epsilon = -phi(a) R(y) and d delta / d mu = phi(a).
     """
@@ -201,7 +201,7 @@ def log_profile(epsilon: float, mu: float) -> LogProfile:
 
 
 def _exponent(epsilon: Real, mu: Real) -> tuple[Real, Real, Real, Real]:
-    """The number a as a pair and a^2/2 as a pair."""
+    """Return the number a as a pair and a^2/2 as a pair."""
     quotient, quotient_error = double_double.divide(epsilon, mu)
     total, error = double_double.two_sum(0.5 * mu, -quotient)
     error = error - quotient_error
@@ -229,7 +229,7 @@ def _scalar_delta(epsilon: float, mu: float) -> float:
 
 
 def _array_delta(epsilon: Array, mu: Array) -> Array:
-    """The branches of `_scalar_delta`, by masks."""
+    """Return `_scalar_delta` of arrays, branch by branch with masks."""
     result = np.full(epsilon.shape, SMALLEST_POSITIVE)
     result[mu == 0.0] = 0.0
     result[mu >= LARGEST_MU] = 1.0
@@ -253,7 +253,7 @@ def _array_delta(epsilon: Array, mu: Array) -> Array:
 
 
 def _central(a: Real, y: Real, density: Real) -> Real:
-    """Phi(a) - phi(a) R(y)."""
+    """Return Phi(a) - phi(a) R(y)."""
     probability: Real = special.ndtr(a)
     return probability - density * mills(y)
 

@@ -1,4 +1,4 @@
-"""A privacy profile moved onto dots: losses that any mechanism with this profile cannot exceed.
+"""A privacy profile as losses on dots that dominate every mechanism with this profile.
 
 delta(e), for e >= 0 and both directions, is a convex function of e^e, and delta(-e) follows from
 it.  Bounds on it at some e, joined by the lower hull of straight lines in e^e, bound it everywhere,
@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from wane.arrays import Array
-from wane.numerics.loss_dots import MASS_MARGIN, Integers, LossDots
+from wane.numerics.discrete_losses import MASS_MARGIN, DiscreteLosses, Integers
 
 LARGEST_LOSS = 690.0
 """Losses beyond count as infinite: e to this power is still a double."""
@@ -29,12 +29,12 @@ LARGEST_LOSS = 690.0
 _UNIT = 2.0**-53
 
 
-def profile_dots(places: Integers, deltas: Array, interval: float) -> LossDots:
-    """The losses behind bounds `deltas` at `places` times the interval; the places rise from 0."""
+def profile_dots(places: Integers, deltas: Array, interval: float) -> DiscreteLosses:
+    """Return the losses behind bounds `deltas` at `places` times the interval, rising from 0."""
     values = np.minimum.accumulate(np.minimum(deltas, 1.0))
     odds = np.exp(places * interval)
     corners = _lower_hull(odds, values)
-    kept, at, heights = places[corners], odds[corners], values[corners]
+    corner_places, at, heights = places[corners], odds[corners], values[corners]
     slopes = np.append(np.diff(heights) / np.diff(at), 0.0)
     # Errors of slopes telescope: at every corner they are relative ones of the profile there.
     raised = 1.0 + MASS_MARGIN + 16.0 * _UNIT * places.size
@@ -43,14 +43,14 @@ def profile_dots(places: Integers, deltas: Array, interval: float) -> LossDots:
     infinite = float(heights[-1])
     spread = math.fsum(under_q) + math.fsum(under_p) + infinite
     still = max(1.0 - spread, 0.0) + 4.0 * _UNIT
-    made = np.concatenate([under_q[::-1], [still], under_p])
-    where = np.concatenate([-kept[:0:-1], [0], kept[1:]])
-    seen = made > 0.0
-    return LossDots(where[seen], made[seen], infinite)
+    masses = np.concatenate([under_q[::-1], [still], under_p])
+    where = np.concatenate([-corner_places[:0:-1], [0], corner_places[1:]])
+    seen = masses > 0.0
+    return DiscreteLosses(where[seen], masses[seen], infinite)
 
 
 def _lower_hull(x: Array, y: Array) -> Integers:
-    """Places of the corners of the greatest convex function below the points, flat at the end."""
+    """Return the corners of the greatest convex function below the points, flat at the end."""
     hull: list[int] = []
     for i in range(x.size):
         while len(hull) > 1:

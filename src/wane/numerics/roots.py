@@ -1,4 +1,4 @@
-"""Monotone searches that end on the side where the answer is true.
+"""Monotone searches that return the end of the bracket at which the claim is true.
 
 Every search evaluates the predicate at the number it returns; nothing is interpolated and then
 trusted.  The predicates are assumed monotone, but if they are not, the returned number still
@@ -24,7 +24,7 @@ def smallest_satisfying(
     *,
     relative: float = RELATIVE,
 ) -> float:
-    """A number that satisfies an upward-closed predicate, at most `relative` above the smallest.
+    """Return a number with an upward-closed property, at most `relative` above the smallest.
 
     `0 <= low <= high`; an infinite `high` is replaced by doubling.  Raises `Unreachable` if no
     number up to `high` satisfies the predicate.
@@ -53,7 +53,7 @@ def largest_satisfying(
     *,
     relative: float = RELATIVE,
 ) -> float:
-    """A number that satisfies a downward-closed predicate, at most `relative` below the largest.
+    """Return a number with a downward-closed property, at most `relative` below the largest.
 
     `0 <= low <= high < inf`.  Raises `Unreachable` if not even `low` satisfies the predicate.
     """
@@ -80,7 +80,7 @@ def first_at_most(
     *,
     relative: float = RELATIVE,
 ) -> float:
-    """Where a non-increasing positive function has come down to `goal`, from the safe side.
+    """Return where a non-increasing positive function reaches `goal`, from the safe side.
 
     `0 <= low <= high`, and the function must be at most `goal` at `high`.  The returned number is
     a place where it was seen to be at most `goal`.  The chord through the logarithms is tried
@@ -119,7 +119,7 @@ def first_at_most(
 
 
 def smallest_integer_satisfying(predicate: Callable[[int], bool], low: int, high: int) -> int:
-    """The smallest integer in `[low, high]` with an upward-closed property.
+    """Return the smallest integer in `[low, high]` with an upward-closed property.
 
     Raises `Unreachable` if not even `high` has it.
     """
@@ -137,7 +137,7 @@ def smallest_integer_satisfying(predicate: Callable[[int], bool], low: int, high
 
 
 def largest_integer_satisfying(predicate: Callable[[int], bool], low: int, high: int) -> int:
-    """The largest integer in `[low, high]` with a downward-closed property.
+    """Return the largest integer in `[low, high]` with a downward-closed property.
 
     Raises `Unreachable` if not even `low` has it.
     """
@@ -147,7 +147,7 @@ def largest_integer_satisfying(predicate: Callable[[int], bool], low: int, high:
 def minimise_scalar_bounded(
     function: Callable[[float], float], low: float, high: float, *, steps: int = 60
 ) -> tuple[float, float]:
-    """The best argument met by a golden-section search, and the value there.
+    """Return the best argument of a golden-section search, and the value there.
 
     The returned value is the function at the returned argument, so a caller for whom every
     argument is valid loses only tightness if the function is not unimodal.
@@ -171,7 +171,7 @@ def minimise_scalar_bounded(
 
 
 def _double_until(predicate: Callable[[float], bool], low: float) -> tuple[float, float]:
-    """A bracket (fails, satisfies) found by doubling."""
+    """Return a bracket (fails, satisfies) found by doubling."""
     high = max(2.0 * low, 1.0)
     while not predicate(high):
         low, high = high, 2.0 * high
@@ -181,7 +181,7 @@ def _double_until(predicate: Callable[[float], bool], low: float) -> tuple[float
 
 
 def _between(low: float, high: float) -> float:
-    """A point that halves the bracket in orders of magnitude, or in length once it is narrow."""
+    """Return a point that halves the bracket in orders of magnitude, or in length if narrow."""
     if low < 0.5 * high:
         # A zero end counts as the smallest double: about ten steps find the right magnitude.
         return math.sqrt(max(low, SMALLEST_POSITIVE)) * math.sqrt(high)

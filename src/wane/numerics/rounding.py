@@ -1,4 +1,4 @@
-"""Numbers are moved only towards the safe side, and never across zero.
+"""Directed rounding: upper bounds are rounded up, lower bounds down; zero stays zero.
 
 Upper bounds go up, lower bounds go down.  Exact zeros stay zero, because zero is the only number
 that means "nothing leaks"; a positive number never becomes zero, because that would be a lie.
@@ -15,7 +15,7 @@ SMALLEST_POSITIVE = math.ulp(0.0)
 
 
 def round_up(value: float, ulps: int = 1) -> float:
-    """The double `ulps` places above, or `value` itself if it is zero or infinite.
+    """Return the double `ulps` places above, or `value` itself if it is zero or infinite.
 
     Negative numbers move towards zero but stop at the last negative double.
     """
@@ -30,7 +30,7 @@ def round_up(value: float, ulps: int = 1) -> float:
 
 
 def round_down(value: float, ulps: int = 1) -> float:
-    """The double `ulps` places below, or `value` itself if it is zero or infinite.
+    """Return the double `ulps` places below, or `value` itself if it is zero or infinite.
 
     Positive numbers move towards zero but stop at the smallest positive double.
     """
@@ -38,14 +38,14 @@ def round_down(value: float, ulps: int = 1) -> float:
 
 
 def inflate(value: float, relative: float) -> float:
-    """At least `value * (1 + relative)` for a non-negative value; zero stays zero."""
+    """Return at least `value * (1 + relative)` for a non-negative value; zero stays zero."""
     if value == 0.0 or math.isnan(value):
         return value
     return round_up(max(value + value * relative, SMALLEST_POSITIVE))
 
 
 def add_up(terms: Iterable[tuple[float, int]]) -> float:
-    """The smallest double that is not below the sum of `count` copies of each non-negative term."""
+    """Return the smallest double that is not below the sum of `count` copies of each term >= 0."""
     counted = list(terms)
     if any(math.isinf(value) and count > 0 for value, count in counted):
         return math.inf
@@ -53,7 +53,7 @@ def add_up(terms: Iterable[tuple[float, int]]) -> float:
 
 
 def root_sum_of_squares_up(terms: Iterable[tuple[float, int]]) -> float:
-    """The smallest double not below sqrt(sum of count * value^2), found in exact arithmetic.
+    """Return the smallest double not below sqrt(sum of count * value^2), computed exactly.
 
     Being exact, it does not depend on the order of the terms, nor on whether equal terms are
     written once with a count or many times.
@@ -79,7 +79,7 @@ def root_sum_of_squares_up(terms: Iterable[tuple[float, int]]) -> float:
 
 
 def _ceiling(exact: Fraction) -> float:
-    """The smallest double not below a non-negative rational number."""
+    """Return the smallest double not below a non-negative rational number."""
     try:
         nearest = float(exact)
     except OverflowError:

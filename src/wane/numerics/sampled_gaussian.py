@@ -34,7 +34,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def renyi_replace(order: float, rate: float, mu: float) -> float:
-    """Divergence of (1-q) N(0,1) + q N(-mu,1) from (1-q) N(0,1) + q N(mu,1), raised.
+    """Return the divergence of (1-q) N(0,1) + q N(-mu,1) from (1-q) N(0,1) + q N(mu,1), raised.
 
     The pair is its own mirror image, so both directions agree.
     """
@@ -48,7 +48,7 @@ def renyi_replace(order: float, rate: float, mu: float) -> float:
 
 
 def renyi_add_or_remove(order: float, rate: float, mu: float) -> float:
-    """The larger direction of (1-q) N(0,1) + q N(mu,1) against N(0,1), raised."""
+    """Return the larger direction of (1-q) N(0,1) + q N(mu,1) against N(0,1), raised."""
     grid = _grid(-_REACH, order * mu + _REACH, order, mu)
     if grid is None:
         shown = max(_moment_of_sampled(order, rate, mu) / (order - 1.0), -math.log1p(-rate))
@@ -64,7 +64,9 @@ def renyi_add_or_remove(order: float, rate: float, mu: float) -> float:
 
 
 def renyi_fixed_size(order: float, rate: float, mu: float) -> float:
-    """Divergence of the pair of batches of fixed size, raised; see docs/proofs/sampled-steps.md.
+    """Return the divergence of the pair of batches of fixed size, raised.
+
+    See docs/proofs/sampled-steps.md.
 
     With M = (1-q) N(0,1) + q N(mu,1): one law is M and the other N(0,1) beyond mu/2, their mirror
     image has the roles exchanged, and the rest is a common atom.  Both directions agree.
@@ -89,12 +91,12 @@ def renyi_fixed_size(order: float, rate: float, mu: float) -> float:
 
 
 def unmoved(rate: float, mu: float) -> float:
-    """The atom of the pair of fixed size, where nothing is learnt: (1-q) P(|N(0,1)| < mu/2)."""
+    """Return the mass (1-q) P(|N(0,1)| < mu/2) where the pair of fixed size reveals nothing."""
     return (1.0 - rate) * math.erf(mu / math.sqrt(8.0))
 
 
 def _grid(low: float, high: float, order: float, mu: float) -> Array | None:
-    """Equally spaced points fine enough for the sharpest feature, or None if there are too many."""
+    """Return equally spaced points fine enough for the sharpest feature, or None if too many."""
     points = (high - low) * max(4.0, 2.0 * mu, mu * math.sqrt(order))
     if mu > LARGEST_MU or not points < _MOST_POINTS:
         return None
@@ -102,7 +104,7 @@ def _grid(low: float, high: float, order: float, mu: float) -> Array | None:
 
 
 def log_mixture(rate: float, exponent: Array) -> Array:
-    """ln(1 - q + q e^u) without cancellation for small u or q and without overflow for large u."""
+    """Return ln(1 - q + q e^u), without cancellation for small u or q, or overflow for large u."""
     moderate = np.log1p(rate * np.expm1(np.minimum(exponent, 30.0)))
     if np.all(exponent <= 30.0):
         return moderate
@@ -111,12 +113,12 @@ def log_mixture(rate: float, exponent: Array) -> Array:
 
 
 def _on_grid(order: float, log_ratio: Array, log_density: Array, grid: Array) -> float:
-    """The divergence from ln(P/Q) and ln Q (up to the Gaussian constant) on the grid."""
+    """Return the divergence from ln(P/Q) and ln Q (up to the Gaussian constant) on the grid."""
     return _divergence(order, log_ratio, log_density + math.log(float(grid[1] - grid[0])))
 
 
 def _divergence(order: float, log_ratio: Array, log_weights: Array) -> float:
-    """The divergence from ln(P/Q) and the logarithms of the weights of Q times sqrt(2 pi)."""
+    """Return the divergence from ln(P/Q) and the log weights of Q times sqrt(2 pi)."""
     excess = order - 1.0
     log_constant = -0.5 * math.log(2.0 * math.pi)
     # The integrand is extreme either where the ratio is large or where it is small.
@@ -129,7 +131,7 @@ def _divergence(order: float, log_ratio: Array, log_weights: Array) -> float:
 
 
 def _convex_gap(order: float, t: Array) -> Array:
-    """(e^(order t) - 1 - order (e^t - 1))/(order - 1), which is never negative."""
+    """Return (e^(order t) - 1 - order (e^t - 1))/(order - 1), which is never negative."""
     excess = order - 1.0
     direct = np.exp(t) * (np.expm1(excess * t) / excess) - np.expm1(t)
     # Near t = 0 both terms agree to first order: sum the Taylor series, whose coefficients are
@@ -147,7 +149,7 @@ def _convex_gap(order: float, t: Array) -> Array:
 
 
 def _moment_of_sampled(order: float, rate: float, mu: float) -> float:
-    """A bound on ln E[(1 - q + q e^L)^order] under N(0,1), L the loss of N(mu,1) against it.
+    """Return a bound on ln E[(1 - q + q e^L)^order] under N(0,1), L the loss of N(mu,1).
 
     Minkowski's inequality: the norm of a sum is at most the sum of norms, 1 - q + q e^(s mu^2/2).
     With both laws at least (1-q) N(0,1), divergences the other way are at most -ln(1-q), and those
@@ -160,7 +162,7 @@ def _moment_of_sampled(order: float, rate: float, mu: float) -> float:
 
 
 def _by_convexity(order: float, rate: float, mu: float) -> float:
-    """An upper bound for orders beyond quadrature: exp(s D) is jointly convex in the pair.
+    """Return an upper bound for orders beyond quadrature: exp(s D) is jointly convex in the pair.
 
     Sampled or not is revealed: exp(s D) <= 1 - q + q exp(s order mu^2/2).
     """

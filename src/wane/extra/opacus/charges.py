@@ -13,7 +13,7 @@ from typing import Any
 
 from wane.describe import Adjacency
 from wane.guarantees import GaussianDP, GaussianStep, Guarantee, NumericalDP
-from wane.guarantees.atoms import Pair, SampledGaussianStep
+from wane.guarantees.steps import Pair, SampledGaussianStep
 
 
 class Charges:

@@ -11,7 +11,7 @@ from typing import ClassVar, final
 from wane.errors import Unreachable
 from wane.guarantees import ComposedDP, Guarantee, arguments
 from wane.guarantees.composed import composed_of, own_dots
-from wane.numerics.loss_dots import LossDots
+from wane.numerics.discrete_losses import DiscreteLosses
 from wane.numerics.roots import smallest_satisfying
 from wane.numerics.rounding import SMALLEST_POSITIVE
 from wane.theorems.kernel import amplification
@@ -81,7 +81,7 @@ class AmplifiedGuarantee(Guarantee):
 
     def renyi(self, order: float) -> float:
         """The least of what the Dobrushin coefficient, the pure bound and the profile give."""
-        order = arguments.renyi_order(order)
+        order = arguments.renyi_order("order", order)
         least = min(self._by_dobrushin(order), pure_renyi(order, self.pure_epsilon))
         dots = self._dots
         if dots is None:
@@ -101,7 +101,7 @@ class AmplifiedGuarantee(Guarantee):
         return amplification.renyi_by_dobrushin(self.kernel.dobrushin, order, divergence)
 
     @cached_property
-    def _dots(self) -> tuple[LossDots, float] | None:
+    def _dots(self) -> tuple[DiscreteLosses, float] | None:
         return own_dots(self)
 
     def group(self, size: int) -> AmplifiedGuarantee:

@@ -38,12 +38,12 @@ class Tuned(Guarantee):
 
     def epsilon(self, delta: float) -> float:
         """The epsilon of the member chosen for this delta, never rounded down."""
-        delta = arguments.probability(delta, "delta")
+        delta = arguments.probability("delta", delta)
         return 0.0 if delta >= 1.0 else self.suited_to(delta).epsilon(delta)
 
     def delta(self, epsilon: float) -> float:
         """The delta of a member chosen for about this delta, never rounded down."""
-        epsilon = arguments.non_negative(epsilon, "epsilon", "a smaller epsilon is more private")
+        epsilon = arguments.epsilon("epsilon", epsilon)
         first = self.suited_to(REFERENCE).delta(epsilon)
         if first == 0.0 or 0.1 * REFERENCE < first < 10.0 * REFERENCE:
             return first
@@ -58,7 +58,7 @@ class Tuned(Guarantee):
 
     def renyi(self, order: float) -> float:
         """A bound on the divergence of this order."""
-        return self.divergence(arguments.renyi_order(order))
+        return self.divergence(arguments.renyi_order("order", order))
 
     def repeat(self, times: int) -> Guarantee:
         """The reference member, repeated."""
@@ -93,12 +93,12 @@ class Profile(Guarantee):
 
     def delta(self, epsilon: float) -> float:
         """The profile."""
-        epsilon = arguments.non_negative(epsilon, "epsilon", "a smaller epsilon is more private")
+        epsilon = arguments.epsilon("epsilon", epsilon)
         return min(self.profile(epsilon), 1.0)
 
     def epsilon(self, delta: float) -> float:
         """The inverse of `delta`, never rounded down."""
-        delta = arguments.probability(delta, "delta")
+        delta = arguments.probability("delta", delta)
         if self.delta(0.0) <= delta:
             return 0.0
         if self.inverse is not None:

@@ -1,4 +1,4 @@
-"""The steps a numerical account is made of, as plain facts.
+"""The steps that a numerical account is composed of, as data.
 
     GaussianStep           N(0, 1) against N(mu, 1)
     SampledGaussianStep    the same, but the record takes part only with some probability
@@ -18,14 +18,15 @@ from typing import TypeAlias
 import numpy as np
 from scipy import special
 
+from wane.arguments import Checked
 from wane.errors import InvalidDescription
-from wane.guarantees import arguments
+from wane.guarantees.arguments import Level, Probability
 from wane.numerics.rounding import add_up, inflate, root_sum_of_squares_up
 from wane.numerics.sampled_gaussian import renyi_add_or_remove, renyi_fixed_size, renyi_replace
 
 
 class Pair(Enum):
-    """The two distributions an attacker must tell apart when the record is sampled."""
+    """The two distributions that an attacker must tell apart when the record is sampled."""
 
     REPLACE = "replace"
     """(1-q) N(0,1) + q N(-mu,1) against (1-q) N(0,1) + q N(mu,1)."""
@@ -39,30 +40,26 @@ class Pair(Enum):
 
 
 @dataclass(frozen=True, order=True)
-class GaussianStep:
-    """N(0, 1) against N(mu, 1)."""
+class GaussianStep(Checked):
+    """A step whose outputs are N(0, 1) or N(mu, 1)."""
 
-    mu: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", arguments.non_negative(self.mu, "mu"))
+    mu: Level
 
     def renyi(self, order: float) -> float:
-        """At least order * mu^2/2."""
+        """Return at least order * mu^2/2."""
         return gaussian_renyi(order, self.mu)
 
 
 @dataclass(frozen=True)
-class SampledGaussianStep:
+class SampledGaussianStep(Checked):
     """A Gaussian step in which the record takes part with probability `rate`, secretly."""
 
-    mu: float
-    rate: float
+    mu: Level
+    rate: Probability
     pair: Pair
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", arguments.non_negative(self.mu, "mu"))
-        object.__setattr__(self, "rate", arguments.probability(self.rate, "rate"))
+        super().__post_init__()
         if not isinstance(self.pair, Pair):
             raise InvalidDescription(
                 f"pair must be Pair.REPLACE, Pair.ADD_OR_REMOVE or Pair.FIXED_SIZE, got "
@@ -70,7 +67,7 @@ class SampledGaussianStep:
             )
 
     def renyi(self, order: float) -> float:
-        """The larger of both directions, never rounded down."""
+        """Return the larger divergence of both directions, never rounded down."""
         if self.mu == 0.0 or self.rate == 0.0:
             return 0.0
         if self.rate == 1.0:
@@ -95,7 +92,7 @@ class GaussianMixtureStep:
     weights: tuple[float, ...]
 
     def renyi(self, order: float) -> float:
-        """ln(sum of w_i e^((order-1) order mu_i^2/2))/(order-1), never rounded down."""
+        """Return ln(sum of w_i e^((order-1) order mu_i^2/2))/(order-1), never rounded down."""
         mus, weights = np.asarray(self.mus), np.asarray(self.weights)
         largest = float(np.max(mus))
         if largest == 0.0:
@@ -116,24 +113,24 @@ class GaussianMixtureStep:
         return inflate(max(value, math.ulp(0.0)), 1e-13 + 1e-15 * min(top, 700.0))
 
 
-Atom: TypeAlias = GaussianStep | SampledGaussianStep | GaussianMixtureStep
-Recipe: TypeAlias = tuple[tuple[Atom, int], ...]
+AccountStep: TypeAlias = GaussianStep | SampledGaussianStep | GaussianMixtureStep
+Recipe: TypeAlias = tuple[tuple[AccountStep, int], ...]
 
 
 def gaussian_renyi(order: float, mu: float) -> float:
-    """At least order * mu^2/2, and zero only for mu = 0 even where mu^2 underflows."""
+    """Return at least order * mu^2/2, and zero only for mu = 0 even where mu^2 underflows."""
     if mu == 0.0:
         return 0.0
     return inflate(max(0.5 * order * mu * mu, math.ulp(0.0)), 4e-16)
 
 
 def unsampled_mu(step: SampledGaussianStep) -> float:
-    """The mu of the step at rate 1: the replace pair lies 2 mu apart, the others mu."""
+    """Return the mu of the step at rate 1: 2 mu for the replace pair, mu for the others."""
     return add_up([(step.mu, 2 if step.pair is Pair.REPLACE else 1)])
 
 
-def normal_form(parts: Iterable[tuple[Atom, int]]) -> Recipe:
-    """The same recipe with equal atoms counted, Gaussians merged, and empty steps dropped.
+def normal_form(parts: Iterable[tuple[AccountStep, int]]) -> Recipe:
+    """Return the same recipe with equal steps counted, Gaussians merged, empty steps dropped.
 
     The order of the parts does not matter, so equal compositions are equal recipes.
     """
@@ -149,5 +146,5 @@ def normal_form(parts: Iterable[tuple[Atom, int]]) -> Recipe:
         else:
             counts[atom] = counts.get(atom, 0) + times
     mu = root_sum_of_squares_up(gaussians)
-    merged: list[tuple[Atom, int]] = [(GaussianStep(mu), 1)] if mu > 0.0 else []
+    merged: list[tuple[AccountStep, int]] = [(GaussianStep(mu), 1)] if mu > 0.0 else []
     return (*merged, *sorted(counts.items(), key=lambda item: repr(item[0])))

@@ -1,4 +1,4 @@
-"""One step's privacy loss, moved onto finitely many dots without ever looking more private.
+"""One step's privacy loss on finitely many dots, never more private than the step.
 
 The loss L = ln(P/Q) under P is split between the two dots around it so that both its P-mass and
 its Q-mass are kept ("connect the dots", arXiv 2207.04380); the result dominates the step.
@@ -39,7 +39,7 @@ _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 
 @dataclass(frozen=True, eq=False)
-class LossDots:
+class DiscreteLosses:
     """Masses on integer multiples of an interval, and the mass of an infinite loss."""
 
     places: Integers
@@ -47,24 +47,24 @@ class LossDots:
     infinite: float
 
     def log_moment(self, tilt: float, interval: float) -> float:
-        """Logarithm of E[e^(tilt L)] over the finite losses."""
+        """Return the logarithm of E[e^(tilt L)] over the finite losses."""
         exponents = tilt * interval * self.places
         top = float(exponents.max())
         return top + math.log(float(np.sum(self.masses * np.exp(exponents - top))))
 
     def tilted(self, tilt: float, interval: float) -> tuple[Array, float]:
-        """The masses weighted by e^(tilt L) and normalised, with the logarithm of their sum."""
+        """Return the masses weighted by e^(tilt L) and normalised, with the log of their sum."""
         log_moment = self.log_moment(tilt, interval)
         return self.masses * np.exp(tilt * interval * self.places - log_moment), log_moment
 
     def hockey_stick(self, epsilon: float, interval: float) -> float:
-        """E[(1 - e^(epsilon - L))_+] over the finite losses: a sum of positive terms."""
+        """Return E[(1 - e^(epsilon - L))_+] over the finite losses: a sum of positive terms."""
         gaps = np.minimum(epsilon - self.places * interval, 0.0)
         return float(np.sum(self.masses * -np.expm1(gaps)))
 
 
 class Step(Protocol):
-    """A pair (P, Q) seen along a line: P and its privacy loss as functions of one number x."""
+    """A pair (P, Q) along a line: P and its privacy loss as functions of one number x."""
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -75,41 +75,41 @@ class Step(Protocol):
         """The gap between dots that would still be fine for large losses, times `FINENESS`."""
 
     def losses(self, x: Array) -> tuple[Array, Array]:
-        """The loss at x, raised by its rounding error, and the density of P."""
+        """Return the loss at x, raised by its rounding error, and the density of P."""
 
     def place(self, loss: Array) -> Array:
-        """The x at which the loss is as given (need not be exact); NaN where there is none."""
+        """Return the x at which the loss is as given, perhaps roughly; NaN where there is none."""
 
 
 @dataclass(frozen=True)
 class GaussianLoss:
-    """N(mu, 1) against N(0, 1); x is the distance from the mean of P."""
+    """The loss of N(mu, 1) against N(0, 1); x is the distance from the mean of P."""
 
     mu: float
 
     @property
     def domain(self) -> tuple[float, float]:
-        """Centred on P."""
+        """The range around the mean of P."""
         return -REACH, REACH
 
     @property
     def scale(self) -> float:
-        """The loss has standard deviation mu."""
+        """The loss's standard deviation, mu."""
         return self.mu
 
     def losses(self, x: Array) -> tuple[Array, Array]:
-        """A straight line, mu x + mu^2/2."""
+        """Return the line mu x + mu^2/2 and the density."""
         loss = self.mu * (x + 0.5 * self.mu)
         return loss + 1e-15 * self.mu * (np.abs(x) + self.mu), np.exp(-0.5 * x**2) / _ROOT_TWO_PI
 
     def place(self, loss: Array) -> Array:
-        """The inverse of a straight line."""
+        """Return the inverse of the line."""
         return loss / self.mu - 0.5 * self.mu
 
 
 @dataclass(frozen=True)
-class SampledLoss:
-    """(1-q) N(0,1) + q N(mu,1) against N(0,1), or the reverse if `reverse`."""
+class SampledGaussianLoss:
+    """The loss of (1-q) N(0,1) + q N(mu,1) against N(0,1), or the reverse if `reverse`."""
 
     mu: float
     rate: float
@@ -117,16 +117,16 @@ class SampledLoss:
 
     @property
     def domain(self) -> tuple[float, float]:
-        """The plain Gaussian, and the shifted one unless it is only in Q."""
+        """The range of the plain Gaussian, and of the shifted one unless it is only in Q."""
         return -REACH, REACH if self.reverse else self.mu + REACH
 
     @property
     def scale(self) -> float:
-        """Where the record shows, the loss is as spread as that of a Gaussian step."""
+        """The spread of the loss where the record shows: that of a Gaussian step."""
         return self.mu
 
     def losses(self, x: Array) -> tuple[Array, Array]:
-        """ln(1 - q + q e^(mu x - mu^2/2)), or its negative."""
+        """Return ln(1 - q + q e^(mu x - mu^2/2)), or its negative, and the density."""
         log_ratio = log_mixture(self.rate, self.mu * (x - 0.5 * self.mu))
         doubt = 1e-15 * np.abs(log_ratio)
         log_density = -0.5 * x**2
@@ -135,7 +135,7 @@ class SampledLoss:
         return log_ratio + doubt, np.exp(log_density + log_ratio) / _ROOT_TWO_PI
 
     def place(self, loss: Array) -> Array:
-        """The inverse of `losses`; losses below ln(1 - q) have none."""
+        """Return the inverse of `losses`; losses below ln(1 - q) have none."""
         loss = -loss if self.reverse else loss
         grown = np.expm1(np.minimum(loss, 30.0)) + self.rate
         shown = np.where(loss > 30.0, loss, np.log(np.where(grown > 0.0, grown, np.nan)))
@@ -144,30 +144,30 @@ class SampledLoss:
 
 @dataclass(frozen=True)
 class ReplacedLoss:
-    """(1-q) N(0,1) + q N(mu,1) against (1-q) N(0,1) + q N(-mu,1)."""
+    """The loss of (1-q) N(0,1) + q N(mu,1) against (1-q) N(0,1) + q N(-mu,1)."""
 
     mu: float
     rate: float
 
     @property
     def domain(self) -> tuple[float, float]:
-        """Both components of P."""
+        """The range of both components of P."""
         return -REACH, self.mu + REACH
 
     @property
     def scale(self) -> float:
-        """Where the record shows, the loss is as spread as that of a Gaussian step."""
+        """The spread of the loss where the record shows: that of a Gaussian step."""
         return self.mu
 
     def losses(self, x: Array) -> tuple[Array, Array]:
-        """The difference of two mixtures in logarithms."""
+        """Return the difference of two log mixtures and the density."""
         above = log_mixture(self.rate, self.mu * (x - 0.5 * self.mu))
         below = log_mixture(self.rate, -self.mu * (x + 0.5 * self.mu))
         doubt = 1e-15 * (np.abs(above) + np.abs(below))
         return above - below + doubt, np.exp(above - 0.5 * x**2) / _ROOT_TWO_PI
 
     def place(self, loss: Array) -> Array:
-        """Inverse of `losses`: mu x = asinh(((1-q)/q) e^(mu^2/2) sinh(L/2)) + L/2."""
+        """Return the inverse of `losses`: mu x = asinh(((1-q)/q) e^(mu^2/2) sinh(L/2)) + L/2."""
         half = 0.5 * np.abs(loss)
         log_ratio = 0.5 * self.mu**2 + math.log1p(-self.rate) - math.log(self.rate)
         with np.errstate(divide="ignore"):
@@ -183,7 +183,7 @@ class ReplacedLoss:
 
 @dataclass(frozen=True)
 class FixedSizeLoss:
-    """The part of the pair of batches of fixed size in which something is learnt.
+    """The informative part of the pair of batches of fixed size.
 
     M = (1-q) N(0,1) + q N(mu,1) against N(0,1) beyond mu/2, and the mirror image of that; x is the
     distance beyond.  The rest of the mass, `unmoved`, has loss zero and is not on the line.
@@ -194,22 +194,22 @@ class FixedSizeLoss:
 
     @property
     def domain(self) -> tuple[float, float]:
-        """Both components of P, which lie mu/2 on either side of zero."""
+        """The range of both components of P, which lie mu/2 on either side of zero."""
         return -REACH, 0.5 * self.mu + REACH
 
     @property
     def scale(self) -> float:
-        """Where the record shows, the loss is as spread as that of a Gaussian step."""
+        """The spread of the loss where the record shows: that of a Gaussian step."""
         return self.mu
 
     def losses(self, x: Array) -> tuple[Array, Array]:
-        """ln(1 - q + q e^(mu |x|)) with the sign of x."""
+        """Return ln(1 - q + q e^(mu |x|)) with the sign of x, and the density."""
         shown = log_mixture(self.rate, self.mu * np.abs(x))
         log_density = np.maximum(np.sign(x), 0.0) * shown - 0.5 * (np.abs(x) + 0.5 * self.mu) ** 2
         return np.sign(x) * shown + 1e-15 * shown, np.exp(log_density) / _ROOT_TWO_PI
 
     def place(self, loss: Array) -> Array:
-        """The inverse of `losses`, which is odd."""
+        """Return the inverse of `losses`, which is odd."""
         size = np.abs(loss)
         # ln(1 + (e^L - 1)/q), first without forming e^L, then without cancellation at small L.
         large = size + np.log(-np.expm1(-size) + self.rate * np.exp(-size)) - math.log(self.rate)
@@ -218,7 +218,7 @@ class FixedSizeLoss:
 
 
 def loss_spread(step: Step) -> tuple[float, float]:
-    """The range of the loss on the domain and its variance: enough to choose an interval."""
+    """Return the range of the loss on the domain and its variance, to choose an interval by."""
     low, high = step.domain
     x, widths = _panels(np.arange(low, high + _PANEL, _PANEL))
     losses, density = step.losses(x)
@@ -227,8 +227,8 @@ def loss_spread(step: Step) -> tuple[float, float]:
     return float(losses.max() - losses.min()), variance
 
 
-def connect_dots(step: Step, interval: float) -> LossDots:
-    """The step's loss on dots: dominates the step at every epsilon."""
+def connect_dots(step: Step, interval: float) -> DiscreteLosses:
+    """Return the step's loss on dots, which dominates the step at every epsilon."""
     low, high = step.domain
     ends = step.losses(np.array([low, high]))[0]
     places = _dots(float(ends.min()), float(ends.max()), interval, step.scale)
@@ -242,29 +242,29 @@ def connect_dots(step: Step, interval: float) -> LossDots:
     # Beyond the domain: large losses count as infinite, small ones as the smallest dot.
     beyond = float(special.ndtr(-REACH))
     masses[0] += beyond
-    kept = masses > 0.0
-    return LossDots(places[kept], masses[kept], beyond)
+    positive = masses > 0.0
+    return DiscreteLosses(places[positive], masses[positive], beyond)
 
 
-def blend(parts: list[tuple[LossDots, float]]) -> LossDots:
-    """The loss of a step drawn at random with the given weights, when the draw is seen."""
-    return LossDots(
+def blend(parts: list[tuple[DiscreteLosses, float]]) -> DiscreteLosses:
+    """Return the loss of a step drawn at random with the given weights, when the draw is seen."""
+    return DiscreteLosses(
         np.concatenate([dots.places for dots, _ in parts]),
         np.concatenate([dots.masses * weight for dots, weight in parts]),
         math.fsum(dots.infinite * weight for dots, weight in parts),
     )
 
 
-def always_seen(rate: float, interval: float, reverse: bool) -> LossDots:
-    """A sampled step that reveals for certain whether the record took part; dominates any mu."""
+def always_seen(rate: float, interval: float, reverse: bool) -> DiscreteLosses:
+    """Return the loss of a sampled step that reveals its record's part; dominates any mu."""
     if reverse:
         above = math.ceil(-math.log1p(-rate) * (1.0 + 1e-15) / interval)
-        return LossDots(np.array([above]), np.array([1.0]), 0.0)
-    return LossDots(np.array([0]), np.array([1.0 - rate]), rate)
+        return DiscreteLosses(np.array([above]), np.array([1.0]), 0.0)
+    return DiscreteLosses(np.array([0]), np.array([1.0 - rate]), rate)
 
 
 def _dots(low: float, high: float, interval: float, scale: float) -> Integers:
-    """Multiples of the interval from below `low` to above `high`, sparser away from zero."""
+    """Return multiples of the interval from below `low` to above `high`, sparser away from zero."""
     first, last = math.floor(low / interval) - 1, math.ceil(high / interval) + 1
     widest = int(math.log2(max(scale / (FINENESS * interval), 1.0)))
     negative = -_side(max(-last, 0), max(-first, 0), widest)
@@ -272,7 +272,7 @@ def _dots(low: float, high: float, interval: float, scale: float) -> Integers:
 
 
 def _side(first: int, last: int, widest: int) -> Integers:
-    """Non-negative dots around [first, last] with gaps 2^level from 2^level * FINENESS on."""
+    """Return dots >= 0 around [first, last] with gaps 2^level from 2^level * FINENESS on."""
     runs, start, level = [], 0, 0
     while True:
         gap, end = 1 << level, FINENESS << (level + 1)
@@ -286,13 +286,13 @@ def _side(first: int, last: int, widest: int) -> Integers:
 
 
 def _panels(edges: Array) -> tuple[Array, Array]:
-    """Gauss-Legendre nodes and weights on every interval between neighbouring edges."""
+    """Return Gauss-Legendre nodes and weights on every interval between neighbouring edges."""
     middle, half = 0.5 * (edges[1:] + edges[:-1]), 0.5 * (edges[1:] - edges[:-1])
     return (middle[:, None] + half[:, None] * _NODES).ravel(), np.outer(half, _WEIGHTS).ravel()
 
 
 def _split(losses: Array, weights: Array, dots: Array) -> Array:
-    """Each weight goes to the two dots around its loss, keeping its mass under P and under Q."""
+    """Return the masses when each weight goes to its two neighbouring dots, with its Q-mass."""
     if dots.size == 1:
         return np.array([np.sum(weights)])
     left = np.clip(np.searchsorted(dots, losses, side="right") - 1, 0, dots.size - 2)
