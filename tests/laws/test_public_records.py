@@ -13,7 +13,7 @@ from scipy import integrate, stats
 
 import wane
 from wane.audit.interval_law import AffineStep, IntervalPair
-from wane.audit.leaks import GridLeak
+from wane.audit.member_epsilon import GridLeak
 from wane.audit.lower_bound import lower_bound
 from wane.certificates.document import certificate_document
 from wane.describe.fields import run_from_fields, run_to_fields

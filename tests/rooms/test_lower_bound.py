@@ -26,11 +26,11 @@ from wane.audit import (
 from wane.audit.bounded_members import bounded_members
 from wane.audit.fixed_order import worst_fixed_order
 from wane.audit.interval_law import AffineStep, IntervalPair
-from wane.audit.leaks import GaussianLeak, GridLeak, MixtureLeak
 from wane.audit.lower_bound import lower_bound
+from wane.audit.member_epsilon import GaussianLeak, GridLeak, MixtureLeak
 from wane.audit.members import Curvatures, curvatures
 from wane.audit.random_order import _sum_law
-from wane.audit.travel import Past, Path as ChainPath, worst_mu_squared
+from wane.audit.varying_factors import Path as FactorPath, PathSoFar, worst_mu_squared
 from wane.describe import (
     Adjacency,
     Cyclic,
@@ -193,7 +193,7 @@ def test_with_all_smaller_factors_the_search_attains_the_programme():
     rng = np.random.default_rng(0)
     for _ in range(100):
         shifts, noise, high = random_path(rng)
-        found = worst_mu_squared(ChainPath(shifts, noise, np.zeros_like(high), high))
+        found = worst_mu_squared(FactorPath(shifts, noise, np.zeros_like(high), high))
         exact = float(programme_value(shifts.tolist(), high.tolist(), noise.tolist()))
         assert found == pytest.approx(exact, rel=1e-12)
 
@@ -203,8 +203,8 @@ def test_no_random_choice_of_factors_beats_the_search():
     for _ in range(60):
         shifts, noise, high = random_path(rng, 12)
         low = high * rng.uniform(0.0, 1.0, len(high))
-        past = Past(float(rng.random()), float(rng.random()) + 0.1)
-        found = worst_mu_squared(ChainPath(shifts, noise, low, high), past)
+        past = PathSoFar(float(rng.random()), float(rng.random()) + 0.1)
+        found = worst_mu_squared(FactorPath(shifts, noise, low, high), past)
         for _ in range(300):
             mix = rng.choice([0.0, 1.0, rng.random()], len(high))
             factors = low + mix * (high - low)
@@ -274,7 +274,7 @@ def test_a_travelling_member_exists():
     pair = chain_pair([step(t % 2) for t in range(6)])
     mu = math.sqrt(
         worst_mu_squared(
-            ChainPath(
+            FactorPath(
                 np.array([0, shift, 0, shift, 0, shift]),
                 np.ones(6),
                 np.array(factors),

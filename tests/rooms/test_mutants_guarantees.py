@@ -33,24 +33,24 @@ PAIRS = list(Pair)
 
 
 def test_arguments_at_their_edges():
-    assert arguments.non_negative(0.0, "x") == 0.0
-    assert arguments.non_negative(math.inf, "x") == math.inf
-    assert arguments.probability(0.0, "x") == 0.0
-    assert arguments.probability(1.0, "x") == 1.0
-    assert arguments.renyi_order(math.nextafter(1.0, 2.0)) > 1.0
-    assert arguments.count(np.int64(1), "x") == 1
+    assert arguments.level("x", 0.0) == 0.0
+    assert arguments.level("x", math.inf) == math.inf
+    assert arguments.probability("x", 0.0) == 0.0
+    assert arguments.probability("x", 1.0) == 1.0
+    assert arguments.renyi_order("x", math.nextafter(1.0, 2.0)) > 1.0
+    assert arguments.count("x", np.int64(1)) == 1
     refused = [
-        lambda: arguments.non_negative(-5e-324, "x"),
-        lambda: arguments.non_negative(math.nan, "x"),
-        lambda: arguments.non_negative(True, "x"),
-        lambda: arguments.non_negative("1", "x"),
-        lambda: arguments.probability(-5e-324, "x"),
-        lambda: arguments.probability(math.nextafter(1.0, 2.0), "x"),
-        lambda: arguments.probability(math.nan, "x"),
-        lambda: arguments.renyi_order(1.0),
-        lambda: arguments.count(0, "x"),
-        lambda: arguments.count(True, "x"),
-        lambda: arguments.count(1.0, "x"),
+        lambda: arguments.level("x", -5e-324),
+        lambda: arguments.level("x", math.nan),
+        lambda: arguments.level("x", True),
+        lambda: arguments.level("x", "1"),
+        lambda: arguments.probability("x", -5e-324),
+        lambda: arguments.probability("x", math.nextafter(1.0, 2.0)),
+        lambda: arguments.probability("x", math.nan),
+        lambda: arguments.renyi_order("x", 1.0),
+        lambda: arguments.count("x", 0),
+        lambda: arguments.count("x", True),
+        lambda: arguments.count("x", 1.0),
     ]
     for call in refused:
         with pytest.raises(InvalidDescription):

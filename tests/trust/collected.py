@@ -35,7 +35,7 @@ from trust.tally import COUNTS
 from wane.certificates import Circumstances
 from wane.describe.samples import Sampler
 from wane.errors import InvalidDescription
-from wane.verify import Checked, Outcome, Verification, verify
+from wane.verify import CheckedClaim, Outcome, Verification, verify
 
 SECONDS = 150.0
 """No document may take longer, to be made or to be verified."""
@@ -130,7 +130,7 @@ def _reasons(found: Verification) -> dict[str, str]:
     return reasons
 
 
-def _compared(row: Checked) -> str:
+def _compared(row: CheckedClaim) -> str:
     return f"{row.claim.where}: {row.claim.value!r}, proven {row.proven!r}"
 
 

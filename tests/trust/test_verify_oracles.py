@@ -20,7 +20,7 @@ from flint import arb
 
 from twins.samplers import exact_divergences
 from wane.balls.lemmas.moduli import Affine, Modulus
-from wane.balls.lemmas.shifted_girsanov import Letters, OverdampedChain
+from wane.balls.lemmas.shifted_girsanov import OverdampedChain, UnitTemperatureInBalls
 from wane.balls.lemmas.tangent_programme import Stretch, least_cost
 from wane.describe.chain import Overdamped, PointStart, Target
 from wane.describe.distance import Direction, Question
@@ -99,9 +99,9 @@ CHAINS = [
 def test_closeness_is_above_exact_gaussian_chains(described, order):
     m, M, eta, steps, far = described
     chain = Overdamped(Target(m, M, 1, laplacian_lipschitz=0.0), eta, steps, PointStart(far))
-    letters = Letters(1, arb(m), arb(M), arb(0), arb(eta), steps, arb(far))
+    constants = UnitTemperatureInBalls(1, arb(m), arb(M), arb(0), arb(eta), steps, arb(far))
     for way in Direction:
-        claimed = OverdampedChain(letters).divergence(
+        claimed = OverdampedChain(constants).divergence(
             order, chain_first=way is Direction.CHAIN_FIRST
         )
         exact = max(exact_divergences(Question(chain, order, way)))

@@ -1,4 +1,4 @@
-"""Exact oracles: what is true of a small instance, computed without any theorem.
+"""Exact oracles: the true privacy of small instances, computed without any theorem.
 
 No certificate may fall below what an oracle of this package finds.  It sees no theorem, so
 that an error there cannot hide an error here.
@@ -43,7 +43,7 @@ from wane.audit.maps import (
 )
 from wane.audit.mesh import Branch, PairStep, Resolution, pair_step
 from wane.audit.tight import (
-    Block,
+    ProgrammeBlock,
     TightInstance,
     programme_blocks,
     programme_value,
@@ -60,7 +60,7 @@ from wane.audit.tiny_sgd import (
 
 __all__ = [
     "WHOLE_LINE",
-    "Block",
+    "ProgrammeBlock",
     "Bracketed",
     "Branch",
     "ExactPair",

@@ -1,4 +1,4 @@
-"""Members on an interval, by the grid oracle: bounded sets, where projections hide something.
+"""Exact members of a class on an interval, by the grid oracle, for bounded sets.
 
 A set that allows one-dimensional losses is followed along its longest side.  The members are flat
 or have one curvature in common, centred in the middle, and start in the middle or at an end.
@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from wane.audit.interval_law import AffineStep, IntervalPair
-from wane.audit.leaks import SHAVE, GaussianLeak, GridLeak, Leak
+from wane.audit.member_epsilon import SHAVE, GaussianLeak, GridLeak, Leak
 from wane.audit.members import Curvatures, factors, may_travel
 from wane.describe import (
     Adjacency,
@@ -35,7 +35,7 @@ NODES_PER_STD = 10.0
 
 
 def longest_side(domain: Domain) -> float | None:
-    """The length of an interval that the set contains as a coordinate of its own."""
+    """Return the length of an interval that the set contains along one coordinate."""
     match domain:
         case Box():
             sides = np.atleast_1d(np.asarray(domain.upper) - np.asarray(domain.lower))
@@ -50,7 +50,7 @@ def longest_side(domain: Domain) -> float | None:
 
 
 def bounded_members(run: NoisyDescent, allowed: Curvatures) -> list[Leak]:
-    """Exact members on an interval; none if that would take too long."""
+    """Return exact members on an interval; none if that would take too long."""
     side = longest_side(run.domain)
     if side is None or isinstance(run.batches, ShuffledOnce):
         return []
@@ -65,12 +65,12 @@ def bounded_members(run: NoisyDescent, allowed: Curvatures) -> list[Leak]:
     bends = [bend for bend in _bends(run, allowed) if _fits(run, side, bend)]
     if not bends:
         return []
-    made = _inside(run, side, bends) if isinstance(run.batches, FullBatch | Cyclic) else []
+    members = _inside(run, side, bends) if isinstance(run.batches, FullBatch | Cyclic) else []
     for bend in bends:
         for start in (0.0, -0.5 * side) if bend == bends[0] else (0.0,):
-            found = _on_grid(run, side, bend, start)
-            made += [] if found is None else [found]
-    return made
+            member = _on_grid(run, side, bend, start)
+            members += [] if member is None else [member]
+    return members
 
 
 def _centred(domain: Domain) -> bool:
@@ -83,7 +83,7 @@ def _centred(domain: Domain) -> bool:
 
 
 def _fits(run: NoisyDescent, side: float, bend: float) -> bool:
-    """Whether shared curvature and the record's own slope stay below the bound on gradients.
+    """Return whether shared curvature and the record's own slope stay below the bound on gradients.
 
     A null record shares no curvature, so only flat members are computed there.
     """
@@ -97,7 +97,7 @@ def _fits(run: NoisyDescent, side: float, bend: float) -> bool:
 
 
 def _bends(run: NoisyDescent, allowed: Curvatures) -> list[float]:
-    """The flattest curvature, no curvature, and a few more, as far as the class allows."""
+    """Return the flattest curvature, no curvature, and a few more, as far as the class allows."""
     if run.objective.clipped:
         return [0.0]  # every gradient is at the bound, or zero
     if isinstance(run.batches, Poisson):
@@ -109,14 +109,14 @@ def _bends(run: NoisyDescent, allowed: Curvatures) -> list[float]:
 
 
 def _inside(run: NoisyDescent, side: float, bends: list[float]) -> list[Leak]:
-    """As if unbounded, from the middle; the probability of meeting an end is charged."""
+    """Return members as if unbounded, from the middle, charging the risk of meeting an end."""
     if len(run.plan) > 1 or run.total_steps > 10**7:
         return []
     assert run.gradient_sensitivity is not None
     eta, std = float(run.plan.step_size[0]), float(run.gradient_noise_stds[0])
     period, steps = run.steps_per_epoch, run.plan.total
     visits = -(-steps // period)
-    made: list[Leak] = []
+    members: list[Leak] = []
     for bend in bends:
         sizes = factors(Curvatures(bend, bend), eta, run.objective.ridge, 0.0)
         partial = run.last_batch_size < run.batch_size and bend != 0.0
@@ -129,8 +129,8 @@ def _inside(run: NoisyDescent, side: float, bends: list[float]) -> list[Leak]:
         room = (0.5 * side - share * mean) / math.sqrt(variance)
         failure = _union(room, steps)
         if failure < 1e-3:
-            made.append(GaussianLeak(mean / math.sqrt(variance) * SHAVE, failure))
-    return made
+            members.append(GaussianLeak(mean / math.sqrt(variance) * SHAVE, failure))
+    return members
 
 
 def _sum(log_ratio: float, count: int) -> float:
@@ -140,7 +140,7 @@ def _sum(log_ratio: float, count: int) -> float:
 
 
 def _union(room: float, steps: int) -> float:
-    """Both ends, every step: no step's deviation exceeds the last one's."""
+    """Return a bound for both ends over every step: no step's deviation exceeds the last one's."""
     return min(1.0, steps * math.erfc(room / math.sqrt(2.0))) if room > 0.0 else 1.0
 
 
@@ -157,11 +157,11 @@ def _on_grid(run: NoisyDescent, side: float, bend: float, start: float) -> Leak 
 
 
 def _steps(run: NoisyDescent, bend: float) -> list[tuple[AffineStep, AffineStep]]:
-    """The steps of both runs; in fixed orders the record used last differs."""
+    """Return the steps of both runs; in fixed orders the record used last differs."""
     data = int(np.sum(run.plan.repeat[run.plan.uses_records]))
     position, done = (data - 1) % run.steps_per_epoch, 0
     sampled = isinstance(run.batches, Poisson | WithoutReplacement)
-    made = []
+    pairs = []
     for row, phase in enumerate(run.plan):
         for _ in range(phase.repeat):
             batch = done % run.steps_per_epoch
@@ -170,13 +170,13 @@ def _steps(run: NoisyDescent, bend: float) -> list[tuple[AffineStep, AffineStep]
             fill = run.last_batch_size / run.batch_size if partial else 1.0
             bent = 0.0 if phase.cool_down else fill * bend
             keep = 1.0 - phase.step_size * (bent + run.objective.ridge)
-            made.append(_step(run, row, keep, visited))
+            pairs.append(_step(run, row, keep, visited))
             done += not phase.cool_down
-    return made
+    return pairs
 
 
 def _step(run: NoisyDescent, row: int, keep: float, visited: bool) -> tuple[AffineStep, AffineStep]:
-    """One step of both runs; a sampled step may or may not draw the record."""
+    """Return one step of both runs; a sampled step may or may not draw the record."""
     assert run.gradient_sensitivity is not None
     eta = float(run.plan.step_size[row])
     std = eta * float(run.gradient_noise_stds[row])

@@ -1,4 +1,4 @@
-"""Numbers that know how far off they may be.
+"""Numbers with a bound on their error.
 
 An oracle that is silently wrong is worse than none: every comparison with NaN is false, so a NaN
 oracle passes every soundness test.  Results here are finite or infinite on purpose, never NaN,
@@ -20,16 +20,16 @@ SAFETY = 4.0
 
 
 class ImpreciseError(WaneError, ArithmeticError):
-    """The oracle cannot vouch for a number in double precision, and therefore gives none."""
+    """A number that the oracle cannot vouch for in double precision, and therefore withholds."""
 
 
 class OutOfReachError(ImpreciseError):
-    """The number depends on tails that were cut off; longer tails may settle it."""
+    """A number that depends on tails that were cut off; longer tails may settle it."""
 
 
 @dataclass(frozen=True)
 class Bracketed:
-    """The truth lies between lower and lower + error.
+    """An interval from `lower` to `lower + error` that contains the truth.
 
     The width is an estimate from two resolutions, not a proof; the coarser one is so much less
     accurate than the finer that their gap exaggerates the error of the value reported.
@@ -40,7 +40,7 @@ class Bracketed:
 
     @property
     def upper(self) -> float:
-        """The largest value the truth may have."""
+        """The largest possible value of the truth."""
         return self.lower + self.error
 
     @property
@@ -50,7 +50,7 @@ class Bracketed:
 
 
 def bracket(coarse: float, fine: float, floor: float = 0.0) -> Bracketed:
-    """Two resolutions bracket the truth by their distance; anything not a number is refused.
+    """Return a bracket of the truth by the distance of two resolutions; refuse what is no number.
 
     The floor is an absolute rounding error, for results that are differences of larger numbers.
     """

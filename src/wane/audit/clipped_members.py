@@ -1,4 +1,4 @@
-"""Members with bounded gradients, clipped or not: flat far out, bent only near one point.
+"""Exact members with bounded gradients, clipped or not: flat far out, bent near one point only.
 
 A gradient is at most the bound, so nothing can make the iterate travel faster than a step at the
 bound.  Two members are known.  A clipped parabola is described as such, or as the Huber loss whose
@@ -21,7 +21,7 @@ import numpy as np
 from scipy import special
 
 from wane.audit.fixed_order import worst_fixed_order
-from wane.audit.leaks import SHAVE, GaussianLeak, Leak
+from wane.audit.member_epsilon import SHAVE, GaussianLeak, Leak
 from wane.audit.members import Curvatures
 from wane.describe import Cyclic, LastIterate, NoisyDescent
 
@@ -33,20 +33,20 @@ NEAR_VISITS = 40
 
 
 def clipped_members(run: NoisyDescent) -> list[Leak]:
-    """Exact members of a class of losses with bounded gradients, in full or cyclic batches."""
+    """Return exact members of a class of losses with bounded gradients, full or cyclic batches."""
     shrinks = run.objective.ridge > 0.0 or run.domain.strong_convexity > 0
     if shrinks and run.domain.kind not in ("unbounded", "ridge"):
         return []  # nothing could keep the iterate far out, where the prox is straight
     walk = worst_fixed_order(run, FLAT)
-    made: list[Leak] = [] if walk is None else [GaussianLeak(walk * SHAVE)]
-    return made + (_slowed(run) if _can_be_slowed(run) else [])
+    members: list[Leak] = [] if walk is None else [GaussianLeak(walk * SHAVE)]
+    return members + (_slowed(run) if _can_be_slowed(run) else [])
 
 
 def _can_be_slowed(run: NoisyDescent) -> bool:
     M = run.objective.smoothness
-    known = (run.objective.holder_exponent, run.objective.dissipativity)
+    unused = (run.objective.holder_exponent, run.objective.dissipativity)
     return (
-        known == (None, None)  # a parabola must be among the losses
+        unused == (None, None)  # a parabola must be among the losses
         and isinstance(run.batches, Cyclic)
         and isinstance(run.release, LastIterate)
         and run.domain.kind == "unbounded"
@@ -59,7 +59,7 @@ def _can_be_slowed(run: NoisyDescent) -> bool:
 
 
 def _slowed(run: NoisyDescent) -> list[Leak]:
-    """Curvatures up to the largest: factors of the last step from one down."""
+    """Return members with curvatures up to the largest: factors of the last step from one down."""
     eta, M, m = (
         float(run.plan.step_size[0]),
         run.objective.smoothness,
@@ -77,7 +77,7 @@ def _slowed(run: NoisyDescent) -> list[Leak]:
 
 
 def _slowed_mu(run: NoisyDescent, last: float) -> float:
-    """A walk until the last step, which keeps only a share of it."""
+    """Return the mu of a walk until the last step, which keeps only a share of it."""
     assert run.gradient_sensitivity is not None
     steps, visits = run.plan.total, -(-run.plan.total // run.steps_per_epoch)
     size = (1.0 + last * (visits - 1)) / math.sqrt(1.0 + last * last * (steps - 1))
@@ -85,7 +85,7 @@ def _slowed_mu(run: NoisyDescent, last: float) -> float:
 
 
 def _straying(run: NoisyDescent, last: float) -> float:
-    """At most how likely the iterate is off its stretch at some visit, in either run.
+    """Return a bound on the probability that the iterate is off its stretch at some visit.
 
     Lengths are in units of step_size * gradient_bound: `half` is half the stretch on which the
     parabolas are not clipped, `apart` how far a run's mean is from the middle of both, `way` how

@@ -1,4 +1,4 @@
-"""Concrete losses on a box: what they answer, and how the largest value of a score is searched."""
+"""Concrete losses on a box, and the search for the largest value of a score."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ROUNDS = 40
 """How often the surroundings of the best points are halved."""
 
 
-class Loss(Protocol):
-    """One record's loss before clipping; points come as rows."""
+class ConcreteLoss(Protocol):
+    """One record's loss before clipping; points are rows."""
 
     def gradient(self, x: Array) -> Array:
         """Return the gradient at each point, a row for each."""
@@ -30,7 +30,7 @@ class Loss(Protocol):
 
 @runtime_checkable
 class Enclosed(Protocol):
-    """A loss that also knows what its derivatives do on whole boxes, infinite ones included."""
+    """A loss that also bounds its derivatives on whole boxes, infinite ones included."""
 
     def gradient_within(self, low: Array, high: Array) -> tuple[Array, Array]:
         """Return bounds of each gradient coordinate over each box."""
@@ -41,7 +41,7 @@ class Enclosed(Protocol):
 
 @runtime_checkable
 class Valued(Protocol):
-    """A loss that knows its value, not only its derivatives."""
+    """A loss with its value, not only its derivatives."""
 
     def value(self, x: Array) -> Array:
         """Return the loss at each point."""
@@ -60,7 +60,7 @@ class Family:
         shared: what the run adds at every step for no record, if that is to be judged.
     """
 
-    losses: tuple[Loss, ...]
+    losses: tuple[ConcreteLoss, ...]
     low: Array
     high: Array
     points: Array | None = None
@@ -76,28 +76,28 @@ class Family:
     @property
     def everywhere(self) -> Family:
         """The same losses on the whole space."""
-        whole = np.full(self.dimension, math.inf)
-        return Family(self.losses, -whole, whole, self.points, self.reach)
+        infinite = np.full(self.dimension, math.inf)
+        return Family(self.losses, -infinite, infinite, self.points, self.reach)
 
     @property
     def window(self) -> tuple[Array, Array]:
         """The finite part of the box in which searches look."""
         return np.maximum(self.low, -self.reach), np.minimum(self.high, self.reach)
 
-    def worst(self, score: Callable[[Loss, Array], Array]) -> float:
+    def worst(self, score: Callable[[ConcreteLoss, Array], Array]) -> float:
         """Return the largest score of any loss found at points of the box."""
         return max(self.search(partial(score, loss)) for loss in self.losses)
 
-    def worst_pair(self, score: Callable[[Loss, Array, Array], Array]) -> float:
+    def worst_pair(self, score: Callable[[ConcreteLoss, Array, Array], Array]) -> float:
         """Return the largest score of any loss found at pairs of distinct points of the box."""
         return max(self._search_pairs(partial(score, loss)) for loss in self.losses)
 
     def search(self, score: Callable[[Array], Array]) -> float:
         """Return the largest score found at points of the box."""
         low, high = self.window
-        known = np.empty((0, self.dimension)) if self.points is None else self.points
-        inside = np.all((known >= low) & (known <= high), axis=1)
-        return _largest(score, low, high, known[inside])
+        points = np.empty((0, self.dimension)) if self.points is None else self.points
+        inside = np.all((points >= low) & (points <= high), axis=1)
+        return _largest(score, low, high, points[inside])
 
     def _search_pairs(self, score: Callable[[Array, Array], Array]) -> float:
         low, high = (np.tile(end, 2) for end in self.window)
@@ -106,17 +106,17 @@ class Family:
         def of_pair(xy: Array) -> Array:
             x, y = xy[:, :d], xy[:, d:]
             apart = np.linalg.norm(x - y, axis=1) > 1e-4 * np.linalg.norm(high - low)
-            made = np.full(len(xy), -math.inf)
-            made[apart] = score(x[apart], y[apart])
-            return made
+            scores = np.full(len(xy), -math.inf)
+            scores[apart] = score(x[apart], y[apart])
+            return scores
 
-        known = np.empty((0, 2 * d))
+        pairs = np.empty((0, 2 * d))
         if self.points is not None:
             each = np.array([p for p in self.points if np.all((p >= low[:d]) & (p <= high[:d]))])
             if len(each):
                 first, second = np.meshgrid(range(len(each)), range(len(each)))
-                known = np.hstack([each[first.ravel()], each[second.ravel()]])
-        return _largest(of_pair, low, high, known)
+                pairs = np.hstack([each[first.ravel()], each[second.ravel()]])
+        return _largest(of_pair, low, high, pairs)
 
     def cells(self, count: int) -> tuple[Array, Array]:
         """Return about `count` boxes that cover the set, the outermost perhaps infinite."""
@@ -130,16 +130,18 @@ class Family:
         return lows.reshape(-1, self.dimension), highs.reshape(-1, self.dimension)
 
 
-def _largest(score: Callable[[Array], Array], low: Array, high: Array, known: Array) -> float:
-    """The largest value on a grid and around its best points, halving the surroundings."""
+def _largest(
+    score: Callable[[Array], Array], low: Array, high: Array, given_points: Array
+) -> float:
+    """Return the largest value on a grid and around its best points, halving the surroundings."""
     d = len(low)
     each = max(3, min(4001, round(POINTS ** (1.0 / d))) | 1)
     axes = [np.linspace(a, b, each) for a, b in zip(low, high, strict=True)]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, d)
-    points = np.vstack([grid, known])
+    points = np.vstack([grid, given_points])
     values = score(points)
     best = points[np.argsort(values)[-6:]]
-    found = float(np.max(values))
+    largest = float(np.max(values))
     offsets = np.stack(np.meshgrid(*([np.linspace(-1, 1, 5)] * d), indexing="ij"), axis=-1)
     offsets = offsets.reshape(-1, d)
     width = (high - low) / (each - 1)
@@ -147,6 +149,6 @@ def _largest(score: Callable[[Array], Array], low: Array, high: Array, known: Ar
         near = np.clip(best[:, None, :] + width * offsets, low, high)
         values = score(near.reshape(-1, d)).reshape(len(best), -1)
         best = near[np.arange(len(best)), np.argmax(values, axis=1)]
-        found = max(found, float(np.max(values)))
+        largest = max(largest, float(np.max(values)))
         width = width / 2
-    return found
+    return largest

@@ -22,13 +22,13 @@ SERIES_TERMS = 14
 
 
 def check_order(order: float) -> None:
-    """Renyi orders are finite and above one."""
+    """Refuse Renyi orders that are not finite and above one."""
     if not 1.0 < order < math.inf:
         raise InvalidDescription(f"a Renyi order must be finite and above 1, got {order}")
 
 
 def renyi_of_masses(log_first: Array, log_second: Array, order: float) -> float:
-    """The Renyi divergence of two discrete laws, to relative precision even when tiny."""
+    """Return the Renyi divergence of two discrete laws, to relative precision even when tiny."""
     check_order(order)
     first, second = np.asarray(log_first, float), np.asarray(log_second, float)
     live = first > -np.inf
@@ -41,7 +41,7 @@ def renyi_of_masses(log_first: Array, log_second: Array, order: float) -> float:
 
 
 def _excess(first: Array, second: Array, order: float) -> float:
-    """The sum of p^a q^(1-a) - a p - (1-a) q: every term is non-negative, so nothing cancels.
+    """Return the sum of p^a q^(1-a) - a p - (1-a) q, whose terms are >= 0, so that nothing cancels.
 
     It equals E exp - 1 because both laws have mass one; errors of the masses enter only in the
     second order.
@@ -64,7 +64,7 @@ def _excess(first: Array, second: Array, order: float) -> float:
 
 
 def hockey_stick_of_masses(log_first: Array, log_second: Array, epsilon: float) -> float:
-    """The smallest delta for which the first law is (epsilon, delta)-close to the second."""
+    """Return the smallest delta for which the first law is (epsilon, delta)-close to the second."""
     first, second = np.asarray(log_first, float), np.asarray(log_second, float)
     live = first > -np.inf
     margin = epsilon + second[live] - first[live]
@@ -73,7 +73,7 @@ def hockey_stick_of_masses(log_first: Array, log_second: Array, epsilon: float) 
 
 
 def gaussian_hockey_stick(mu: float, epsilon: float) -> float:
-    """The exact delta(epsilon) of N(mu, 1) against N(0, 1)."""
+    """Return the exact delta(epsilon) of N(mu, 1) against N(0, 1)."""
     if mu <= 0.0:
         return max(0.0, -math.expm1(epsilon))
     high = float(log_ndtr(0.5 * mu - epsilon / mu))
@@ -82,6 +82,6 @@ def gaussian_hockey_stick(mu: float, epsilon: float) -> float:
 
 
 def gaussian_renyi(mu: float, order: float) -> float:
-    """The exact Renyi divergence of N(mu, 1) from N(0, 1)."""
+    """Return the exact Renyi divergence of N(mu, 1) from N(0, 1)."""
     check_order(order)
     return 0.5 * order * mu * mu

@@ -1,4 +1,4 @@
-"""Finite Markov kernels: what post-processing leaves of a difference, by direct summation.
+"""Finite Markov kernels: the exact divergences after post-processing, by direct summation.
 
 A law is a vector of probabilities, a kernel a matrix whose rows are laws.
 """
@@ -12,6 +12,7 @@ from itertools import combinations, permutations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from wane import arguments
 from wane.arrays import Array
 from wane.audit.divergence import hockey_stick_of_masses, renyi_of_masses
 from wane.errors import InvalidDescription
@@ -21,7 +22,7 @@ FEASIBLE = 1e-12
 
 
 def _laws(values: ArrayLike) -> Array:
-    """Rows of non-negative numbers adding to one, or a refusal."""
+    """Return rows of non-negative numbers adding to one, or refuse them."""
     laws = np.asarray(values, dtype=float)
     if not (np.all(laws >= 0.0) and np.all(np.abs(laws.sum(axis=-1) - 1.0) <= STOCHASTIC)):
         raise InvalidDescription("probabilities must be non-negative and add to 1")
@@ -34,34 +35,34 @@ def _logs(law: Array) -> Array:
 
 
 def push(law: ArrayLike, kernel: ArrayLike) -> Array:
-    """The law after one application of the kernel."""
+    """Return the law after one application of the kernel."""
     return _laws(_laws(law) @ _laws(kernel))
 
 
 def finite_hockey_stick(first: ArrayLike, second: ArrayLike, epsilon: float) -> float:
-    """The exact delta of one finite law against another at an epsilon."""
+    """Return the exact delta of one finite law against another at an epsilon."""
     return hockey_stick_of_masses(_logs(_laws(first)), _logs(_laws(second)), epsilon)
 
 
 def finite_renyi(first: ArrayLike, second: ArrayLike, order: float) -> float:
-    """The exact Renyi divergence of one finite law from another."""
+    """Return the exact Renyi divergence of one finite law from another."""
     return renyi_of_masses(_logs(_laws(first)), _logs(_laws(second)), order)
 
 
 def pushed_hockey_stick(
     first: ArrayLike, second: ArrayLike, kernel: ArrayLike, epsilon: float
 ) -> float:
-    """The exact delta of two laws after the kernel has acted on both."""
+    """Return the exact delta of two laws after the kernel has acted on both."""
     return finite_hockey_stick(push(first, kernel), push(second, kernel), epsilon)
 
 
 def pushed_renyi(first: ArrayLike, second: ArrayLike, kernel: ArrayLike, order: float) -> float:
-    """The exact Renyi divergence of two laws after the kernel has acted on both."""
+    """Return the exact Renyi divergence of two laws after the kernel has acted on both."""
     return finite_renyi(push(first, kernel), push(second, kernel), order)
 
 
 def worst_rows(kernel: ArrayLike, epsilon: float) -> float:
-    """The largest delta between any two rows: what the kernel shows of its input at worst."""
+    """Return the largest delta between any two rows of the kernel."""
     rows = _laws(kernel)
     pairs = permutations(range(rows.shape[0]), 2)
     return max(
@@ -88,13 +89,13 @@ class TwoPoint:
 
 
 def private_vertices(epsilon: float, delta: float) -> tuple[tuple[float, float], ...]:
-    """The extreme pairs of two-point laws that are (epsilon, delta)-close in both orders.
+    """Return the extreme pairs of two-point laws that are (epsilon, delta)-close in both orders.
 
     A pair of laws on two points is (a, b), the masses of the first point.  The convex delta of
     anything computed from it is largest at a corner of the polygon of such pairs.
     """
-    if epsilon < 0.0 or not 0.0 <= delta <= 1.0:
-        raise InvalidDescription("need epsilon >= 0 and delta in [0, 1]")
+    arguments.nonnegative("epsilon", epsilon)
+    arguments.probability("delta", delta)
     e = math.exp(epsilon)
     slack = delta + e - 1.0
     # Rows (u, v, w) stand for u a + v b <= w.
@@ -123,7 +124,7 @@ def private_vertices(epsilon: float, delta: float) -> tuple[tuple[float, float],
 def worst_two_point(
     kernel: ArrayLike, epsilon: float, *, mechanism_epsilon: float, mechanism_delta: float
 ) -> TwoPoint:
-    """The worst delta after the kernel, over all private mechanisms with two outcomes.
+    """Return the worst delta after the kernel, over all private mechanisms with two outcomes.
 
     Brute force: every ordered pair of states, every corner of the polygon of private pairs.
     """

@@ -17,14 +17,14 @@ import numpy as np
 from wane.audit.members import (
     Curvatures,
     Factors,
-    Steps,
+    MemberSteps,
     factors,
     log_slope,
     may_travel,
     signs_are_free,
     steps_of,
 )
-from wane.audit.travel import NOTHING, Past, Path, worst_mu_squared
+from wane.audit.varying_factors import NOTHING, FactorPath, PathSoFar, worst_mu_squared
 from wane.describe import EveryIterate, FullBatch, Iterates, LastIterate, NoisyDescent
 
 SEARCHED = 1200
@@ -38,7 +38,7 @@ CONSTANTS = 9
 
 
 def worst_fixed_order(run: NoisyDescent, allowed: Curvatures) -> float | None:
-    """The largest exact mu found, or None if the run is too long to follow."""
+    """Return the largest exact mu found, or None if the run is too long to follow."""
     unlimited = math.isinf(allowed.high - allowed.low) and bool(run.plan.uses_records.all())
     if isinstance(run.release, EveryIterate) or (unlimited and may_travel(run.objective)):
         # where nothing limits the curvature, steep stretches can undo all hiding
@@ -47,8 +47,8 @@ def worst_fixed_order(run: NoisyDescent, allowed: Curvatures) -> float | None:
         return _worst(run, allowed)
     top = min(allowed.high, 4.0 / float(np.min(run.plan.step_size)))
     tried = np.linspace(allowed.low, max(top, allowed.low), CONSTANTS).tolist()
-    found = [_worst(run, Curvatures(h, h)) for h in tried]
-    return max((mu for mu in found if mu is not None), default=None)
+    mus = [_worst(run, Curvatures(h, h)) for h in tried]
+    return max((mu for mu in mus if mu is not None), default=None)
 
 
 def _worst(run: NoisyDescent, allowed: Curvatures) -> float | None:
@@ -62,7 +62,7 @@ def _worst(run: NoisyDescent, allowed: Curvatures) -> float | None:
 
 
 def _every_visit(run: NoisyDescent) -> float:
-    """Every visit is seen on its own, whatever the curvature."""
+    """Return the squared mu when every visit is seen on its own, whatever the curvature."""
     assert run.gradient_sensitivity is not None
     period, data = run.steps_per_epoch, run.plan.uses_records
     counts, stds = run.plan.repeat[data], run.gradient_noise_stds[data]
@@ -76,7 +76,7 @@ def _every_visit(run: NoisyDescent) -> float:
 
 
 def _followed(run: NoisyDescent, allowed: Curvatures) -> float:
-    """What is released splits the run into stretches whose squared mus add up."""
+    """Return the mu of a release that splits the run into stretches whose squared mus add up."""
     steps = steps_of(run, allowed)
     seen = run.release.steps if isinstance(run.release, Iterates) else ()
     ends = [0, *(s for s in seen if s < run.total_steps), run.total_steps]
@@ -87,8 +87,8 @@ def _followed(run: NoisyDescent, allowed: Curvatures) -> float:
     return math.sqrt(max(_value(steps, p, ends, searched) for p in best))
 
 
-def _positions(run: NoisyDescent, steps: Steps) -> list[int]:
-    """Batches used last, and some more."""
+def _positions(run: NoisyDescent, steps: MemberSteps) -> list[int]:
+    """Return the batches used last, and some more."""
     half = max(1, min(POSITIONS, PLACES // len(steps.batch)) // 2)
     used = steps.batch[steps.batch >= 0]
     last = used[::-1][:half].tolist()
@@ -96,7 +96,7 @@ def _positions(run: NoisyDescent, steps: Steps) -> list[int]:
     return sorted(set(last) | set(spread))
 
 
-def _value(steps: Steps, position: int, ends: list[int], searched: int) -> float:
+def _value(steps: MemberSteps, position: int, ends: list[int], searched: int) -> float:
     total = 0.0
     for first, last in pairwise(ends):
         total += max(
@@ -107,27 +107,27 @@ def _value(steps: Steps, position: int, ends: list[int], searched: int) -> float
     return total
 
 
-def _stretch(steps: Steps, position: int, place: range, searched: int) -> float:
-    """The last steps of a stretch are searched, the others follow a rule; 0 if that overflows."""
+def _stretch(steps: MemberSteps, position: int, place: range, searched: int) -> float:
+    """Return mu^2 with the last steps searched, the others by a rule; 0 if that overflows."""
     head = max(place.stop - searched, place.start)
     path = _path(steps, position, slice(head, place.stop))
-    found = 0.0
+    largest = 0.0
     for past in _pasts(_path(steps, position, slice(place.start, head))):
         try:
-            found = max(found, worst_mu_squared(path, past))
+            largest = max(largest, worst_mu_squared(path, past))
         except ArithmeticError:
             continue
-    return found
+    return largest
 
 
-def _path(steps: Steps, position: int, part: slice) -> Path:
+def _path(steps: MemberSteps, position: int, part: slice) -> FactorPath:
     # cut first: of many stretches each is short, and all steps together are long
     shifts = np.where(steps.batch[part] == position, steps.shift[part], 0.0)
-    return Path(shifts, steps.noise_std[part], steps.low[part], steps.high[part])
+    return FactorPath(shifts, steps.noise_std[part], steps.low[part], steps.high[part])
 
 
-def _pasts(path: Path) -> Iterator[Past]:
-    """Two simple rules: always the largest factor, or at visits one that keeps old shifts level."""
+def _pasts(path: FactorPath) -> Iterator[PathSoFar]:
+    """Yield two rules: always the largest factor, or at visits one that keeps old shifts level."""
     if not len(path.shifts):
         yield NOTHING
         return
@@ -143,7 +143,7 @@ def _pasts(path: Path) -> Iterator[Past]:
                 grown = min(grown * high, 1e100)
             mean, variance = factor * mean + shift, factor * factor * variance + noise * noise
         if variance < math.inf:
-            yield Past(mean, variance)
+            yield PathSoFar(mean, variance)
 
 
 # ---- a first phase of any length -----------------------------------------------------------
@@ -151,37 +151,37 @@ def _pasts(path: Path) -> Iterator[Past]:
 
 @dataclass(frozen=True)
 class _Pattern:
-    """The equal steps at the head of a run."""
+    """The equal steps at the start of a run."""
 
     sizes: Factors
     period: int
     shift: float
     noise_std: float
 
-    def past(self, epochs: int, lead: int, at_visit: float) -> Past:
-        """`lead` steps, then `epochs` times a visit and the quiet steps after it."""
+    def past(self, epochs: int, lead: int, at_visit: float) -> PathSoFar:
+        """Return the law after `lead` steps, then `epochs` visits with their quiet steps."""
         c, l = self.sizes.log_high, self.period  # noqa: E741
         variance = self.noise_std**2
         quiet = variance * _geometric(2.0 * math.log(max(self.sizes.low, 1e-200)), lead)
         if epochs == 0:
-            return Past(0.0, quiet)
+            return PathSoFar(0.0, quiet)
         log_visit = math.log(max(at_visit, 1e-200))
         log_epoch = log_visit + (l - 1) * c
         first = math.exp(2.0 * (epochs - 1) * log_epoch + 2.0 * (l - 1) * c) * self.sizes.low**2
-        return Past(
+        return PathSoFar(
             self.shift * math.exp((l - 1) * c) * _geometric(log_epoch, epochs),
             variance * _geometric(2.0 * c, l) * _geometric(2.0 * log_epoch, epochs) + first * quiet,
         )
 
     def visit_factors(self) -> list[float]:
-        """Factors worth trying at visits: the largest, the one that keeps the level, some more."""
+        """Return factors to try at visits: the largest, the one that keeps the level, more."""
         level = math.exp(min(-(self.period - 1) * self.sizes.log_high, 50.0))
         tried = [self.sizes.high, level, 1.0]
         return sorted({min(max(g, self.sizes.low), self.sizes.high) for g in tried})
 
 
 def _geometric(log_ratio: float, count: int) -> float:
-    """`sum_{i<count} ratio^i`; overflow is an ArithmeticError, as the caller expects."""
+    """Return `sum_{i<count} ratio^i`; overflow is an ArithmeticError, as the caller expects."""
     if count == 0:
         return 0.0
     if log_ratio == 0.0:
@@ -190,7 +190,7 @@ def _geometric(log_ratio: float, count: int) -> float:
 
 
 def _repeated(run: NoisyDescent, allowed: Curvatures, later: int) -> float | None:
-    """A long first phase: its head in closed form, its end and the rest step by step."""
+    """Return mu for a long first phase: its head in closed form, its end and the rest by steps."""
     period, count = run.steps_per_epoch, int(run.plan.repeat[0])
     common: Curvatures | None = allowed
     if not isinstance(run.batches, FullBatch) and run.last_batch_size < run.batch_size:
@@ -208,16 +208,16 @@ def _repeated(run: NoisyDescent, allowed: Curvatures, later: int) -> float | Non
     )
     epochs_searched = max(SEARCHED - later - 1, 0) // period
     visits = -(-count // period)
-    kept = min(epochs_searched, visits - 1)
-    head = count - 1 - kept * period  # the searched part starts with a visit
-    epochs = visits - 1 - kept
+    searched_epochs = min(epochs_searched, visits - 1)
+    head = count - 1 - searched_epochs * period  # the searched part starts with a visit
+    epochs = visits - 1 - searched_epochs
     lead = head - epochs * period
     steps = steps_of(run, allowed, head)
     path = _path(steps, (count - 1) % period, slice(None))
-    found = 0.0
+    largest = 0.0
     for factor in pattern.visit_factors() if epochs else [1.0]:
         try:
-            found = max(found, worst_mu_squared(path, pattern.past(epochs, lead, factor)))
+            largest = max(largest, worst_mu_squared(path, pattern.past(epochs, lead, factor)))
         except ArithmeticError:  # such factors grow without bound
             continue
-    return math.sqrt(found)
+    return math.sqrt(largest)

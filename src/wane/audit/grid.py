@@ -16,7 +16,7 @@ import numpy as np
 from wane.arrays import Array
 from wane.audit.bracket import Bracketed, ImpreciseError, OutOfReachError, bracket
 from wane.audit.law import PairLaw, Sources
-from wane.audit.mesh import DEFAULT, Mesh, Mixture, PairStep, Resolution, Span, Workshop
+from wane.audit.mesh import DEFAULT, KernelCache, Mesh, Mixture, PairStep, Resolution, Span
 from wane.errors import InvalidDescription
 
 MASS_TOLERANCE = 1e-10
@@ -31,7 +31,7 @@ WIDENINGS = 2
 
 @dataclass(frozen=True)
 class Run:
-    """A pair of chains: its steps, the two starting points, and how often this pair is drawn."""
+    """A pair of chains: its steps, the two starting points, and the probability of this pair."""
 
     steps: tuple[PairStep, ...]
     first_start: float = 0.0
@@ -40,7 +40,7 @@ class Run:
 
     def __post_init__(self) -> None:
         if not self.steps:
-            raise InvalidDescription("a run needs at least one step")
+            raise InvalidDescription("steps must hold at least one step, got none.")
 
     @property
     def starts(self) -> tuple[float, float]:
@@ -51,21 +51,21 @@ class Run:
 
 @dataclass(frozen=True)
 class _State:
-    """Where both laws put their mass: points and masses of the first, then of the second."""
+    """The points and masses of the first law, then those of the second."""
 
     points: tuple[Array, Array]
     masses: tuple[Array, Array]
 
 
 def _span(step: PairStep, state: _State, at: Resolution) -> Span:
-    """The part of the line worth gridding after a step; the whole domain if that is short."""
+    """Return the part of the line to put on a grid after a step; all of a short domain."""
     lows, highs = [], []
     for points, masses, mixture in zip(
         state.points, state.masses, (step.first, step.second), strict=True
     ):
-        kept = points[masses > masses.max() * math.exp(-at.depth) * 1e-12]
+        heavy = points[masses > masses.max() * math.exp(-at.depth) * 1e-12]
         for branch in mixture:
-            centres = branch.drift(kept)
+            centres = branch.drift(heavy)
             lows.append(centres.min())
             highs.append(centres.max())
     if not (np.all(np.isfinite(lows)) and np.all(np.isfinite(highs))):
@@ -80,34 +80,34 @@ def _span(step: PairStep, state: _State, at: Resolution) -> Span:
 
 
 def _advance(
-    step: PairStep, mixtures: tuple[Mixture, Mixture], state: _State, mesh: Mesh, shop: Workshop
+    step: PairStep, mixtures: tuple[Mixture, Mixture], state: _State, mesh: Mesh, cache: KernelCache
 ) -> tuple[Array, Array]:
-    """The masses both laws give to the nodes and atoms of the next mesh."""
+    """Return the masses both laws give to the nodes and atoms of the next mesh."""
     out = []
     for points, masses, mixture in zip(state.points, state.masses, mixtures, strict=True):
-        moved = shop.kernel(points, mixture, step.noise_std, mesh) @ masses
+        moved = cache.kernel(points, mixture, step.noise_std, mesh) @ masses
         if not abs(float(moved.sum()) - 1.0) <= MASS_TOLERANCE:
             raise ImpreciseError(f"a law has mass {float(moved.sum())!r} on the grid; refine it")
         out.append(moved)
     return out[0], out[1]
 
 
-def _propagate(run: Run, shop: Workshop) -> _State:
-    """Where both laws sit just before the last step."""
+def _propagate(run: Run, cache: KernelCache) -> _State:
+    """Return the state of both laws just before the last step."""
     first, second = run.starts
     state = _State(
         points=(np.array([float(first)]), np.array([float(second)])),
         masses=(np.ones(1), np.ones(1)),
     )
     for step, following in zip(run.steps, run.steps[1:], strict=False):
-        mesh = shop.mesh(step, (following,), _span(step, state, shop.resolution))
-        masses = _advance(step, (step.first, step.second), state, mesh, shop)
+        mesh = cache.mesh(step, (following,), _span(step, state, cache.resolution))
+        masses = _advance(step, (step.first, step.second), state, mesh, cache)
         state = _State(points=(mesh.points, mesh.points), masses=masses)
     return state
 
 
 def _sources(runs: tuple[Run, ...], states: list[_State], which: int) -> Sources:
-    """Everything that feeds one law in the last step, over all runs and branches."""
+    """Return all sources of one law in the last step, over all runs and branches."""
     centres, weights = [], []
     for run, state in zip(runs, states, strict=True):
         masses, points = state.masses[which], state.points[which]
@@ -122,7 +122,7 @@ def _sources(runs: tuple[Run, ...], states: list[_State], which: int) -> Sources
 
 
 def _log_law(sources: Sources, masses: Array, mesh: Mesh, trusted: float) -> tuple[Array, Array]:
-    """Log densities and log atoms; in log space wherever linear space cannot be trusted."""
+    """Return log densities and log atoms, in log space wherever linear space is not accurate."""
     density = masses[: mesh.nodes.size] / mesh.weights
     tiny = ~(density > trusted)
     log_density = np.log(np.where(tiny, 1.0, density))
@@ -132,21 +132,21 @@ def _log_law(sources: Sources, masses: Array, mesh: Mesh, trusted: float) -> tup
 
 
 def pair_law(runs: tuple[Run, ...], resolution: Resolution) -> PairLaw:
-    """The laws of the last iterate of both chains, averaged over the runs, at one resolution."""
-    shop = Workshop(resolution)
-    states = [_propagate(run, shop) for run in runs]
+    """Return the laws of both last iterates, averaged over the runs, at one resolution."""
+    cache = KernelCache(resolution)
+    states = [_propagate(run, cache) for run in runs]
     last = runs[0].steps[-1]
     spans = [_span(run.steps[-1], s, resolution) for run, s in zip(runs, states, strict=True)]
     span = min(low for low, _ in spans), max(high for _, high in spans)
     begin, end = last.prox.ends
     # On a bounded domain the mesh of the earlier steps serves again, and so do its kernels.
-    mesh = shop.mesh(
+    mesh = cache.mesh(
         last, tuple(run.steps[-1] for run in runs) if end - begin < math.inf else (), span
     )
     totals = [np.zeros(mesh.points.size), np.zeros(mesh.points.size)]
     for run, state in zip(runs, states, strict=True):
         step = run.steps[-1]
-        moved = _advance(last, (step.first, step.second), state, mesh, shop)
+        moved = _advance(last, (step.first, step.second), state, mesh, cache)
         totals = [t + run.probability * m for t, m in zip(totals, moved, strict=True)]
     pair = _sources(runs, states, 0), _sources(runs, states, 1)
     logs = [
@@ -169,7 +169,7 @@ def pair_law(runs: tuple[Run, ...], resolution: Resolution) -> PairLaw:
 
 @dataclass(frozen=True, eq=False)
 class ExactPair:
-    """The last iterates of two chains, told apart exactly.
+    """The last iterates of two chains, with their exact divergences.
 
     With several runs the pair of chains is drawn at random, once, and stays hidden: the laws are
     averages over the runs, which must end with the same noise and prox.
@@ -181,7 +181,7 @@ class ExactPair:
     def __post_init__(self) -> None:
         total = math.fsum(run.probability for run in self.runs)
         if abs(total - 1.0) > 1e-9:
-            raise InvalidDescription(f"run probabilities must add to 1, got {total}")
+            raise InvalidDescription(f"probabilities of runs must add to 1, got {total}.")
         ends = {(run.steps[-1].noise_std, run.steps[-1].prox) for run in self.runs}
         if len(ends) != 1:
             raise InvalidDescription("all runs must end with the same noise and the same prox")
@@ -191,7 +191,7 @@ class ExactPair:
         return {}
 
     def laws(self, widenings: int = 0) -> tuple[PairLaw, PairLaw]:
-        """Both laws at the resolution asked for and with panels half as long."""
+        """Return both laws at the given resolution and with panels half as long."""
         if widenings not in self._known:
             at = self.resolution
             for _ in range(widenings):
@@ -200,7 +200,7 @@ class ExactPair:
         return self._known[widenings]
 
     def renyi(self, order: float, *, reverse: bool = False) -> Bracketed:
-        """The Renyi divergence of the first law from the second, or in reverse.
+        """Return the Renyi divergence of the first law from the second, or in reverse.
 
         High orders live far in the tails: the grid is widened until it holds them.
         """
@@ -216,7 +216,7 @@ class ExactPair:
         return bracket(laws[0].renyi(order), laws[1].renyi(order))
 
     def hockey_stick(self, epsilon: float, *, reverse: bool = False) -> Bracketed:
-        """The exact delta at an epsilon, of the first law against the second, or in reverse."""
+        """Return the exact delta at an epsilon of the first law against the second, or reversed."""
         laws = [law.reversed() if reverse else law for law in self.laws()]
         values = [law.hockey_stick(epsilon) for law in laws]
         floor = RATIO_ROUNDOFF * laws[1].event_mass(epsilon)
@@ -232,6 +232,6 @@ def chain_pair(
     second_start: float | None = None,
     resolution: Resolution = DEFAULT,
 ) -> ExactPair:
-    """The pair of chains with these steps, started at one point or at two."""
+    """Return the pair of chains with these steps, started at one point or at two."""
     run = Run(tuple(steps), float(first_start), second_start)
     return ExactPair((run,), resolution)

@@ -1,4 +1,4 @@
-"""Affine noisy chains on an interval, fast: one grid for the whole set, a cell for each outcome.
+"""Affine noisy chains on an interval, on one grid for the whole set, with a cell for each outcome.
 
     x -> clip(keep x + shift + noise),   the shift drawn at random, perhaps
 
@@ -49,7 +49,7 @@ class IntervalPair:
     start: float
 
     def hockey_stick(self, epsilon: float, *, reverse: bool = False) -> Bracketed:
-        """The delta of the rounded release at an epsilon, with its error."""
+        """Return the delta of the rounded release at an epsilon, with its error."""
         values = []
         for first, second in self._laws:
             p, q = (second, first) if reverse else (first, second)
@@ -64,7 +64,7 @@ class IntervalPair:
 
 
 class IntervalGrid:
-    """Nodes, weights and the kernels between them, made once each."""
+    """Nodes, weights and the kernels between them, computed once each."""
 
     def __init__(self, pair: IntervalPair, width: float) -> None:
         least = min(step.noise_std for both in pair.steps for step in both)
@@ -79,7 +79,7 @@ class IntervalGrid:
         self.kernels: dict[AffineStep, Array] = {}
 
     def laws(self) -> tuple[Array, Array]:
-        """The masses both laws give to the cells and to both ends."""
+        """Return the masses both laws give to the cells and to both ends."""
         first, second = (self._law([both[i] for both in self.pair.steps]) for i in (0, 1))
         return first, second
 
@@ -97,7 +97,7 @@ class IntervalGrid:
         return np.asarray(self._last(steps[-1], source) @ law, dtype=np.float64)
 
     def kernel(self, step: AffineStep, source: Array) -> Array:
-        """The kernel to the nodes and both ends."""
+        """Return the kernel to the nodes and both ends."""
         out = np.zeros((len(self.states), len(source)))
         for chance, shift in step.shifts:
             centre = step.keep * source + shift
@@ -109,7 +109,7 @@ class IntervalGrid:
         return out
 
     def _last(self, step: AffineStep, source: Array) -> Array:
-        """The kernel to the cells and both ends."""
+        """Return the kernel to the cells and both ends."""
         out = np.zeros((len(self.edges) + 1, len(source)))
         for chance, shift in step.shifts:
             centre = step.keep * source + shift

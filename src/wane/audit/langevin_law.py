@@ -24,7 +24,7 @@ _SERIES_TERMS = 14
 
 @dataclass(frozen=True)
 class GaussianTarget:
-    """N(0, diag(1/curvature)), each curvature so many times.
+    """The target N(0, diag(1/curvature)), each curvature so many times.
 
     `offsets` is, for each curvature, the distance of the start's mean from zero along it (one
     coordinate of those with this curvature carries all of it, which is no loss by rotation).
@@ -43,12 +43,12 @@ class GaussianTarget:
 
     @property
     def starts(self) -> tuple[float, ...]:
-        """The offsets, zero where none were given."""
+        """The offsets of the start, zero where none were given."""
         return self.offsets or (0.0,) * len(self.curvatures)
 
 
 def renyi_of_excess(order: float, excess: float, shift_squared: float) -> float:
-    """The divergence of N(shift, 1 + excess) from N(0, 1); order one is Kullback-Leibler.
+    """Return the divergence of N(shift, 1 + excess) from N(0, 1); order one is Kullback-Leibler.
 
     Claim.  -ln(1+x)/2 - ln(1-(a-1)x)/(2(a-1)) + a s^2/(2(1-(a-1)x)), infinite from (a-1)x = 1 on.
     Written in the excess, because the laws of interest differ by little.
@@ -71,13 +71,13 @@ def renyi_of_excess(order: float, excess: float, shift_squared: float) -> float:
 def renyi_of_normals(
     order: float, mean_gap: float, first_variance: float, second_variance: float
 ) -> float:
-    """The divergence of N(mean_gap, first_variance) from N(0, second_variance)."""
+    """Return the divergence of N(mean_gap, first_variance) from N(0, second_variance)."""
     excess = (first_variance - second_variance) / second_variance
     return renyi_of_excess(order, excess, mean_gap**2 / second_variance)
 
 
 def _both(order: float, excess: float, shift_squared: float) -> tuple[float, float]:
-    """Divergence of the chain from the target, and of the target from the chain."""
+    """Return the divergence of the chain from the target, and of the target from the chain."""
     forward = renyi_of_excess(order, excess, shift_squared)
     if excess <= -1.0:
         return forward, math.inf
@@ -106,7 +106,7 @@ def _total(target: GaussianTarget, pair: Callable[[float, float], Pair]) -> Pair
 def overdamped_excess(
     curvature: float, step_size: float, steps: int, start_variance: float
 ) -> float:
-    """Variance of the last state over the target's, minus one, without cancellation."""
+    """Return the variance of the last state over the target's, minus one, without cancellation."""
     h = 0.5 * step_size * curvature
     left = _power(1.0 - 2.0 * h, 2 * steps, 2.0 * h)
     return left * (start_variance * curvature - 1.0 / (1.0 - h)) + h / (1.0 - h)
@@ -115,7 +115,7 @@ def overdamped_excess(
 def overdamped_divergences(
     target: GaussianTarget, *, order: float, step_size: float, steps: int, start_variance: float
 ) -> Pair:
-    """The exact D(chain || target) and D(target || chain) after `steps` Euler steps."""
+    """Return the exact D(chain || target) and D(target || chain) after `steps` Euler steps."""
 
     def pair(curvature: float, offset: float) -> Pair:
         excess = overdamped_excess(curvature, step_size, steps, start_variance)
@@ -127,7 +127,7 @@ def overdamped_divergences(
 
 
 def diffusion_variance(curvature: float, time: float, start_variance: float) -> float:
-    """The variance of the continuous diffusion after `time`."""
+    """Return the variance of the continuous diffusion after `time`."""
     lost = -math.expm1(-2.0 * curvature * time)
     return start_variance + lost * (1.0 / curvature - start_variance)
 
@@ -135,7 +135,7 @@ def diffusion_variance(curvature: float, time: float, start_variance: float) -> 
 def diffusion_divergences(
     target: GaussianTarget, *, order: float, time: float, start_variance: float
 ) -> Pair:
-    """The exact divergences of the continuous diffusion and the target from each other."""
+    """Return the exact divergences of the continuous diffusion and the target from each other."""
 
     def pair(curvature: float, offset: float) -> Pair:
         left = math.exp(-2.0 * curvature * time)
@@ -148,7 +148,7 @@ def diffusion_divergences(
 def overdamped_errors(
     target: GaussianTarget, *, order: float, step_size: float, steps: int, start_variance: float
 ) -> Pair:
-    """The exact divergences of the chain and the continuous diffusion from each other."""
+    """Return the exact divergences of the chain and the continuous diffusion from each other."""
     time = step_size * steps
 
     def pair(curvature: float, offset: float) -> Pair:
@@ -165,14 +165,14 @@ def overdamped_errors(
 
 
 @dataclass(frozen=True)
-class LinearStep:
+class KineticStep:
     """One step of position and velocity on one curvature: z <- matrix z + N(0, noise)."""
 
     matrix: Array
     noise: Array
 
-    def after(self, steps: int) -> LinearStep:
-        """So many of these steps as one, by repeated squaring."""
+    def after(self, steps: int) -> KineticStep:
+        """Return so many of these steps as one, by repeated squaring."""
         matrix, noise = np.eye(2), np.zeros((2, 2))
         square, added = self.matrix, self.noise
         while steps:
@@ -180,13 +180,13 @@ class LinearStep:
                 matrix, noise = square @ matrix, square @ noise @ square.T + added
             square, added = square @ square, square @ added @ square.T + added
             steps //= 2
-        return LinearStep(matrix, noise)
+        return KineticStep(matrix, noise)
 
 
 def frozen_gradient_step(
     curvature: float, *, friction: float, velocity_variance: float, step_size: float
-) -> LinearStep:
-    """The exact solution over one step with the gradient frozen, by a matrix exponential."""
+) -> KineticStep:
+    """Return the exact solution over one step with the gradient frozen, by a matrix exponential."""
     free = _linear_flow(0.0, friction, velocity_variance, step_size)
     # the frozen gradient is a constant force: its effect is the integral of the flow
     force = np.zeros((3, 3))
@@ -194,18 +194,18 @@ def frozen_gradient_step(
     pushed = _scaled_exponential(force, step_size, np.array([step_size, 1.0, step_size]))
     matrix = free.matrix.copy()
     matrix[:, 0] += pushed[:2, 2]
-    return LinearStep(matrix, free.noise)
+    return KineticStep(matrix, free.noise)
 
 
 def kinetic_flow(
     curvature: float, *, friction: float, velocity_variance: float, time: float
-) -> LinearStep:
-    """The continuous underdamped dynamics over `time`."""
+) -> KineticStep:
+    """Return the continuous underdamped dynamics over `time`."""
     return _linear_flow(curvature, friction, velocity_variance, time)
 
 
-def kinetic_covariance(step: LinearStep, steps: int, start: tuple[float, float]) -> Array:
-    """The covariance of position and velocity after `steps`, from a diagonal start."""
+def kinetic_covariance(step: KineticStep, steps: int, start: tuple[float, float]) -> Array:
+    """Return the covariance of position and velocity after `steps`, from a diagonal start."""
     moved = step.after(steps)
     return np.asarray(moved.matrix @ np.diag(start) @ moved.matrix.T + moved.noise)
 
@@ -220,7 +220,7 @@ def underdamped_divergences(
     steps: int,
     start_variance: float,
 ) -> Pair:
-    """The exact joint divergences from the target, velocities started in their stationary law."""
+    """Return the exact joint divergences from the target, velocities started stationary."""
 
     def pair(curvature: float, offset: float) -> Pair:
         step = frozen_gradient_step(
@@ -248,16 +248,16 @@ def underdamped_errors(
     steps: int,
     start_variance: float,
 ) -> Pair:
-    """The exact joint divergences of the chain and the continuous dynamics from each other.
+    """Return the exact joint divergences of the chain and the continuous dynamics.
 
     Both covariances are nearly singular after a short time, where differences below about 1e-8
     are rounding.
     """
 
     def pair(curvature: float, offset: float) -> Pair:
-        known = {"friction": friction, "velocity_variance": velocity_variance}
-        step = frozen_gradient_step(curvature, step_size=step_size, **known).after(steps)
-        flow = kinetic_flow(curvature, time=step_size * steps, **known)
+        dynamics = {"friction": friction, "velocity_variance": velocity_variance}
+        step = frozen_gradient_step(curvature, step_size=step_size, **dynamics).after(steps)
+        flow = kinetic_flow(curvature, time=step_size * steps, **dynamics)
         start = np.diag([start_variance, velocity_variance])
         first, second = (m.matrix @ start @ m.matrix.T + m.noise for m in (step, flow))
         mean = (step.matrix - flow.matrix) @ np.array([offset, 0.0])
@@ -267,7 +267,7 @@ def underdamped_errors(
 
 
 def fewest_steps(divergence: Callable[[float, int], float], largest: float, distance: float) -> int:
-    """The fewest steps for which some step size below `largest` has at most this divergence."""
+    """Return the fewest steps for which a step size below `largest` has at most this divergence."""
 
     def reached(steps: int) -> bool:
         grid = [largest * 0.999 * 10.0 ** (-k / 12.0) for k in range(73)]
@@ -291,7 +291,7 @@ def fewest_steps(divergence: Callable[[float, int], float], largest: float, dist
 
 
 def _planar(order: float, first: Array, mean: Array, second: Array) -> Pair:
-    """Divergences of two Gaussians in the plane, each from the other."""
+    """Return the divergences of two Gaussians in the plane, each from the other."""
     inverse = np.linalg.inv(np.linalg.cholesky(second))
     excess = inverse @ (first - second) @ inverse.T
     values, vectors = np.linalg.eigh(0.5 * (excess + excess.T))
@@ -302,8 +302,8 @@ def _planar(order: float, first: Array, mean: Array, second: Array) -> Pair:
 
 def _linear_flow(
     curvature: float, friction: float, velocity_variance: float, time: float
-) -> LinearStep:
-    """Mean and noise of dx = v dt, dv = -(friction v + mu curvature x) dt + noise (Van Loan)."""
+) -> KineticStep:
+    """Return mean and noise of dx = v dt, dv = -(friction v + mu curvature x) dt + noise."""
     # the block's other half grows as fast as this one decays, so short pieces are put together
     speed = friction + math.sqrt(velocity_variance * curvature)
     pieces = 2 ** max(0, math.ceil(math.log2(max(speed * time, 1e-300) / 0.5)))
@@ -314,17 +314,17 @@ def _linear_flow(
     length = time / pieces
     full = _scaled_exponential(block, length, np.array([length, 1.0, 1.0 / length, 1.0]))
     matrix = full[2:, 2:].T
-    return LinearStep(matrix, matrix @ full[:2, 2:]).after(pieces)
+    return KineticStep(matrix, matrix @ full[:2, 2:]).after(pieces)
 
 
 def _scaled_exponential(matrix: Array, time: float, scale: Array) -> Array:
-    """exp(matrix time), computed in coordinates divided by `scale`, so that small entries count."""
+    """Return exp(matrix time), computed in coordinates divided by `scale` for small entries."""
     inner = matrix * time * scale[None, :] / scale[:, None]
     return np.asarray(expm(inner) * scale[:, None] / scale[None, :])
 
 
 def _power(base: float, exponent: int, gap: float) -> float:
-    """base^exponent for base = 1 - gap, accurate for tiny gaps."""
+    """Return base^exponent for base = 1 - gap, accurate for tiny gaps."""
     if gap < 1.0:
         return math.exp(exponent * math.log1p(-gap))
     return 0.0 if base == 0.0 else float(abs(base) ** exponent) * (-1.0 if exponent % 2 else 1.0)

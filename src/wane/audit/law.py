@@ -1,4 +1,4 @@
-"""The laws of the last iterate of both runs, and how far apart they are.
+"""The laws of the last iterate of both runs, and their divergences.
 
 Both laws are mixtures of Gaussians with one common noise, pushed through one common prox.
 Flats of the prox are atoms; elsewhere the prox is injective and changes no divergence.
@@ -33,14 +33,14 @@ ROOT_STEPS = 30
 
 @dataclass(frozen=True)
 class Sources:
-    """A mixture of Gaussians with one standard deviation: where they sit and how heavy."""
+    """A mixture of Gaussians with one standard deviation, by centres and log weights."""
 
     centres: Array
     log_weights: Array
     noise_std: float
 
     def log_density(self, places: Array) -> Array:
-        """The log density at each place, precise however far in the tail."""
+        """Return the log density at each place, precise however far in the tail."""
         out = np.empty(places.size)
         rows = max(1, CHUNK // max(1, self.centres.size))
         scale = math.log(self.noise_std * math.sqrt(2.0 * math.pi))
@@ -54,7 +54,7 @@ class Sources:
         return out
 
     def log_mass(self, flat: Span) -> float:
-        """The log mass of an interval, precise however far in the tail."""
+        """Return the log mass of an interval, precise however far in the tail."""
         low = (flat[0] - self.centres) / self.noise_std
         high = (flat[1] - self.centres) / self.noise_std
         mirrored = low > 0.0
@@ -87,7 +87,7 @@ class PairLaw:
     open_ends: tuple[bool, bool]
 
     def reversed(self) -> PairLaw:
-        """The same two laws in the other order."""
+        """Return the same two laws in the other order."""
         return PairLaw(
             mesh=self.mesh,
             first=self.second,
@@ -99,7 +99,7 @@ class PairLaw:
         )
 
     def cells(self) -> tuple[Array, Array]:
-        """Log masses of the panels and atoms: a binned release, never easier to tell apart."""
+        """Return log masses of panels and atoms: a binned release, never easier to tell apart."""
         weights = self.mesh.panels.weights
         binned = [
             np.concatenate([logsumexp(log, b=weights, axis=1), atoms])
@@ -114,7 +114,7 @@ class PairLaw:
         return p, q
 
     def renyi(self, order: float) -> float:
-        """The Renyi divergence of the first law from the second by quadrature."""
+        """Return the Renyi divergence of the first law from the second by quadrature."""
         check_order(order)
         p, q = self._masses()
         self._check_contained(p, q, order)
@@ -140,7 +140,7 @@ class PairLaw:
                 )
 
     def hockey_stick(self, epsilon: float) -> float:
-        """The sum of (p - e^epsilon q)_+ with every kink of it put on a panel edge.
+        """Return the integral of (p - e^epsilon q)_+ with each of its kinks on a panel edge.
 
         Whatever the roots found, the result is the excess of some event, hence never too large.
         """
@@ -158,13 +158,13 @@ class PairLaw:
         return gains + self._split_gain(split, rows, roots, epsilon)
 
     def event_mass(self, epsilon: float) -> float:
-        """The mass the first law gives to the event that tells the laws apart at an epsilon."""
+        """Return the first law's mass of the event that tells the laws apart at an epsilon."""
         p, q = self._masses()
         return float(np.exp(p[p - q > epsilon]).sum())
 
     @staticmethod
     def _gain(weights: Array, log_first: Array, margin: Array) -> Array:
-        """The excess of the first law over e^epsilon times the second on each panel, if any."""
+        """Return the excess of the first law over e^epsilon times the second on each panel."""
         with np.errstate(over="ignore"):
             excess = -np.exp(log_first) * np.expm1(-margin)
         # Where the margin is hugely negative the excess overflows to -inf: no gain there.
@@ -174,7 +174,7 @@ class PairLaw:
         return self.first.log_density(places) - self.second.log_density(places) - epsilon
 
     def _roots(self, margin: Array, epsilon: float) -> tuple[NDArray[np.intp], Array]:
-        """Panels in which the margin changes sign, and where, by bisection."""
+        """Return the panels in which the margin changes sign, and where, by bisection."""
         panels = self.mesh.panels
         doubtful = np.flatnonzero(self._doubtful(margin))
         ends = np.concatenate([panels.lower[doubtful], panels.upper[doubtful]])
@@ -193,7 +193,7 @@ class PairLaw:
         return doubtful[row], 0.5 * (low + high)
 
     def _doubtful(self, margin: Array) -> Flags:
-        """Panels that may hold a sign change, seen from their nodes and their neighbours'."""
+        """Return the panels that may hold a sign change, judged by nodes and neighbours."""
         positive = margin > 0.0
         mixed = positive.any(axis=1) != positive.all(axis=1)
         panels = self.mesh.panels
@@ -208,7 +208,7 @@ class PairLaw:
     def _split_gain(
         self, split: NDArray[np.intp], rows: NDArray[np.intp], roots: Array, epsilon: float
     ) -> float:
-        """The gain on panels cut at their roots."""
+        """Return the gain on panels cut at their roots."""
         panels = self.mesh.panels
         cuts = [
             np.unique(np.concatenate([[panels.lower[i]], roots[rows == i], [panels.upper[i]]]))

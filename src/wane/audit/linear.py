@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from wane import arguments
 from wane.arrays import Array
 from wane.audit.bracket import ImpreciseError
 from wane.errors import InvalidDescription
@@ -46,10 +47,13 @@ class LinearStep:
         size = self.shift_difference.size
         shapes = (self.matrix.shape, self.shift_difference.shape, self.noise_factor.shape[:1])
         if shapes != ((size, size), (size,), (size,)) or self.noise_factor.ndim != 2:
-            raise InvalidDescription(f"a linear step of dimension {size} has shapes {shapes}")
+            raise InvalidDescription(
+                f"matrix, shift_difference and noise_factor must have dimension {size}, got "
+                f"shapes {shapes}."
+            )
         parts = (self.matrix, self.shift_difference, self.noise_factor)
         if not all(np.all(np.isfinite(part)) for part in parts):
-            raise InvalidDescription("a linear step must be finite")
+            raise InvalidDescription("matrix, shift_difference and noise_factor must be finite.")
 
 
 def linear_step(
@@ -59,14 +63,12 @@ def linear_step(
     noise_std: float | None = None,
     noise_factor: ArrayLike | None = None,
 ) -> LinearStep:
-    """One linear step, with isotropic noise of a standard deviation or with a noise factor."""
+    """Return one linear step, with isotropic noise of a deviation or with a noise factor."""
     shift = np.atleast_1d(np.asarray(shift_difference, dtype=float))
     if (noise_std is None) == (noise_factor is None):
-        raise InvalidDescription("give exactly one of noise_std and noise_factor")
+        raise InvalidDescription("exactly one of noise_std and noise_factor must be given.")
     if noise_std is not None:
-        if not 0.0 <= noise_std < math.inf:
-            raise InvalidDescription(f"noise_std must be finite and not negative, got {noise_std}")
-        factor = noise_std * np.eye(shift.size)
+        factor = arguments.nonnegative("noise_std", noise_std) * np.eye(shift.size)
     else:
         factor = np.atleast_2d(np.asarray(noise_factor, dtype=float))
     return LinearStep(np.atleast_2d(np.asarray(matrix, dtype=float)), shift, factor)
@@ -82,42 +84,42 @@ class _Law:
 
 
 def _exponents(values: Array) -> Exponents:
-    """The power of two that brings each entry into [1/2, 1)."""
+    """Return the power of two that brings each entry into [1/2, 1)."""
     # Widen before the choice: numpy would otherwise wrap the exponent of zero into 32 bits.
     return np.where(values == 0.0, np.int64(ABSENT), np.frexp(values)[1].astype(np.int64))
 
 
 def _scaled(values: Array, exponents: Exponents) -> Array:
-    """Entries times powers of two, exactly; what is too small becomes zero."""
+    """Return entries times powers of two, exactly; what is too small becomes zero."""
     powers = np.clip(exponents, -4000, 4000).astype(np.int32)
     return np.asarray(np.ldexp(values, powers), dtype=float)
 
 
 def _advance(law: _Law, step: LinearStep) -> _Law:
-    """One step of the current iterate, which occupies the last rows; released rows stay."""
+    """Return the law after a step of the current iterate, the last rows; released rows stay."""
     size = step.shift_difference.size
-    kept = law.mean.size - size
-    old = law.exponents[kept:]
+    released = law.mean.size - size
+    old = law.exponents[released:]
     reach = _exponents(step.matrix) + old[None, :]
     fresh = np.column_stack([step.shift_difference, step.noise_factor])
     new = np.maximum(reach.max(axis=1), _exponents(fresh).max(axis=1))
     new = np.where(new < ABSENT // 2, 0, new)
     matrix = _scaled(step.matrix, old[None, :] - new[:, None])
     noise = _scaled(step.noise_factor, -new[:, None] + np.zeros_like(fresh[:, 1:], dtype=np.int64))
-    mean = matrix @ law.mean[kept:] + _scaled(step.shift_difference, -new)
-    moved = np.hstack([matrix @ law.factor[kept:], noise])
-    still = np.hstack([law.factor[:kept], np.zeros((kept, noise.shape[1]))])
+    mean = matrix @ law.mean[released:] + _scaled(step.shift_difference, -new)
+    moved = np.hstack([matrix @ law.factor[released:], noise])
+    still = np.hstack([law.factor[:released], np.zeros((released, noise.shape[1]))])
     # Orthogonal columns change no covariance; they keep the factor square.
     triangle = np.asarray(np.linalg.qr(np.vstack([still, moved]).T, mode="r"), dtype=float).T
     return _normalised(
-        np.concatenate([law.mean[:kept], mean]),
+        np.concatenate([law.mean[:released], mean]),
         triangle,
-        np.concatenate([law.exponents[:kept], new]),
+        np.concatenate([law.exponents[:released], new]),
     )
 
 
 def _normalised(mean: Array, factor: Array, exponents: Exponents) -> _Law:
-    """Rows of order one again, or mantissas below one would wear them down over many steps."""
+    """Return the law with rows of order one, so that mantissas keep their digits in long runs."""
     largest = _exponents(np.column_stack([mean, factor])).max(axis=1)
     largest = np.where(largest == ABSENT, 0, largest)
     spread = -largest[:, None] + np.zeros(factor.shape, dtype=np.int64)
@@ -125,7 +127,7 @@ def _normalised(mean: Array, factor: Array, exponents: Exponents) -> _Law:
 
 
 def _distance(mean: Array, factor: Array) -> float:
-    """The length of F^-1 m by forward substitution; refuses nearly singular factors."""
+    """Return the length of F^-1 m by forward substitution; refuse nearly singular factors."""
     size = mean.size
     if factor.shape[1] < size:
         raise ImpreciseError("the noise does not reach every direction; the laws are singular")
@@ -142,23 +144,23 @@ def _distance(mean: Array, factor: Array) -> float:
 
 
 def exact_mu(steps: Sequence[LinearStep]) -> float:
-    """The last iterates of two runs from one point are exactly mu apart."""
+    """Return the exact mu of the last iterates of two runs from one point."""
     return exact_joint_mu(steps, [len(steps)])
 
 
 def exact_joint_mu(steps: Sequence[LinearStep], released: Sequence[int]) -> float:
-    """The released iterates, taken together, are exactly mu apart.
+    """Return the exact mu of the released iterates taken together.
 
     Iterates are numbered from 1; the stacked vector of the released ones is Gaussian.
     """
     if not steps:
-        raise InvalidDescription("a chain needs at least one step")
+        raise InvalidDescription("steps must hold at least one step, got none.")
     times = sorted(set(released))
     if not times or times[0] < 1 or times[-1] > len(steps):
-        raise InvalidDescription(f"released iterates must be among 1..{len(steps)}")
+        raise InvalidDescription(f"released must lie among 1..{len(steps)}, got {times}.")
     size = steps[0].shift_difference.size
     if any(step.shift_difference.size != size for step in steps):
-        raise InvalidDescription("all steps of a chain must have the same dimension")
+        raise InvalidDescription("steps must all have the same dimension.")
     law = _Law(np.zeros(size), np.zeros((size, size)), np.zeros(size, dtype=np.int64))
     for time, step in enumerate(steps[: times[-1]], start=1):
         law = _advance(law, step)
@@ -172,7 +174,7 @@ def exact_joint_mu(steps: Sequence[LinearStep], released: Sequence[int]) -> floa
 
 
 def exact_scalar_mu(multipliers: ArrayLike, shifts: ArrayLike, noise_stds: ArrayLike) -> Array:
-    """Many one-dimensional chains at once: the last axis is time, the others are instances.
+    """Return the mus of many one-dimensional chains; the last axis is time.
 
     Signs are allowed in multipliers and shifts.  A chain without any noise that matters returns
     infinity, or zero if it never differs.
@@ -181,9 +183,9 @@ def exact_scalar_mu(multipliers: ArrayLike, shifts: ArrayLike, noise_stds: Array
         *(np.asarray(a, dtype=float) for a in (multipliers, shifts, noise_stds))
     )
     if not (np.all(np.isfinite(c)) and np.all(np.isfinite(s)) and np.all(np.isfinite(d))):
-        raise InvalidDescription("multipliers, shifts and noise_stds must be finite")
+        raise InvalidDescription("multipliers, shifts and noise_stds must be finite.")
     if c.ndim == 0 or np.any(d < 0.0):
-        raise InvalidDescription("give one entry a step, with noise_stds not negative")
+        raise InvalidDescription("noise_stds must be at least 0, with one entry for each step.")
     mean, root = np.zeros(c.shape[:-1]), np.zeros(c.shape[:-1])
     scale = np.full(c.shape[:-1], ABSENT, dtype=np.int64)
     for t in range(c.shape[-1]):

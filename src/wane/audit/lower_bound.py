@@ -1,4 +1,4 @@
-"""The worst exact member of a described class that we can find: no sound epsilon is below it.
+"""The worst exact member of a described class that was found: no sound epsilon is below it.
 
 Each kind of batches, gradients and domains has its own room of members; all of them are exact, or
 carry their own error.  What is tight and what is not is listed in docs/brackets.md.
@@ -14,7 +14,7 @@ import numpy as np
 from wane.audit.bounded_members import bounded_members
 from wane.audit.clipped_members import clipped_members
 from wane.audit.fixed_order import worst_fixed_order
-from wane.audit.leaks import SHAVE, GaussianLeak, Leak
+from wane.audit.member_epsilon import SHAVE, GaussianLeak, Leak
 from wane.audit.members import Curvatures, curvatures, is_bounded, log_slope, public_curvatures
 from wane.audit.random_order import fresh_batches, secret_order
 from wane.describe import (
@@ -30,19 +30,19 @@ from wane.numerics.normal import gaussian_mu
 
 @dataclass(frozen=True)
 class LowerBound:
-    """What exact members of the class leak; none is worse than the class."""
+    """The leaks of exact members of the class; none is worse than the class."""
 
     leaks: tuple[Leak, ...]
 
     def epsilon(self, delta: float) -> float:
-        """An epsilon that no sound claim at `delta` can undercut."""
+        """Return an epsilon that no sound claim at `delta` can undercut."""
         best = 0.0
         for leak in self.leaks:
             best = max(best, leak.epsilon(delta, best))
         return best
 
     def mu(self, delta: float) -> float:
-        """A mu that no sound Gaussian claim can undercut, judged at `delta`."""
+        """Return a mu that no sound Gaussian claim can undercut, judged at `delta`."""
         exact = [g.mu for g in self.leaks if isinstance(g, GaussianLeak) and g.failure == 0.0]
         if not 0.0 < delta < 1.0:
             return max(exact, default=0.0)

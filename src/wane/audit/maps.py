@@ -1,4 +1,4 @@
-"""Scalar maps of a chain, with the places where they are not smooth said out loud.
+"""Scalar maps of one step of a chain, with their kinks listed, for quadrature.
 
 Quadrature is spectrally accurate between the places where a map bends, jumps or has an infinite
 slope, and poor across them; so a map carries those places with it.
@@ -34,7 +34,7 @@ class ScalarMap:
     kinks: tuple[float, ...] = ()
 
     def __call__(self, points: Array) -> Array:
-        """The images of an array of points; constant functions are spread over it."""
+        """Return the images of an array of points; constant functions are spread over it."""
         return np.asarray(self.function(points), dtype=float) + np.zeros_like(points)
 
 
@@ -56,16 +56,18 @@ class MonotoneMap:
         object.__setattr__(self, "flats", tuple(sorted(self.flats)))
         for (_, end), (begin, _) in zip(self.flats, self.flats[1:], strict=False):
             if begin < end:
-                raise InvalidDescription("the flats of a monotone map must not overlap")
+                raise InvalidDescription("flats must not overlap.")
         if not self.moving:
-            raise InvalidDescription("a constant map releases nothing; there is no law to compute")
+            raise InvalidDescription(
+                "function must not be constant: such a map has no law to compute."
+            )
 
     def __call__(self, points: Array) -> Array:
-        """The images of an array of points; constant functions are spread over it."""
+        """Return the images of an array of points; constant functions are spread over it."""
         return np.asarray(self.function(points), dtype=float) + np.zeros_like(points)
 
     def at(self, point: float) -> float:
-        """The value at one point."""
+        """Return the value at one point."""
         return float(self(np.array([point]))[0])
 
     @property
@@ -88,7 +90,7 @@ class MonotoneMap:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Beyond these ends, which may be infinite, the map is constant."""
+        """The ends, perhaps infinite, beyond which the map is constant."""
         return self.moving[0][0], self.moving[-1][1]
 
     @property
@@ -97,12 +99,12 @@ class MonotoneMap:
         return tuple(self.at(low if math.isfinite(low) else high) for low, high in self.flats)
 
     def preimage(self, value: float) -> tuple[float, float]:
-        """The closed interval that is sent to the value; a single point where it increases."""
+        """Return the closed interval sent to the value; a point where the map increases."""
         return _crossing(self, value, strict=False), _crossing(self, value, strict=True)
 
 
 def _crossing(g: MonotoneMap, value: float, *, strict: bool) -> float:
-    """Where a nondecreasing map passes a value: the first point at it, or the first above it."""
+    """Return where a nondecreasing map passes a value: the first point at it, or above it."""
 
     def beyond(point: float) -> bool:
         return g.at(point) > value if strict else g.at(point) >= value
@@ -127,15 +129,15 @@ WHOLE_LINE = MonotoneMap(lambda z: z)
 
 
 def interval(lower: float, upper: float) -> MonotoneMap:
-    """The projection onto a closed interval leaves an atom at each end."""
+    """Return the projection onto a closed interval, which leaves an atom at each end."""
     if not lower < upper:
-        raise InvalidDescription(f"an interval needs lower < upper, got [{lower}, {upper}]")
+        raise InvalidDescription(f"upper must be above lower={lower}, got {upper}.")
     flats = [f for f in ((-math.inf, lower), (upper, math.inf)) if f[0] < f[1]]
     return MonotoneMap(lambda z: np.clip(z, lower, upper), flats=tuple(flats))
 
 
 def soft_threshold(threshold: float) -> MonotoneMap:
-    """The prox of an absolute value leaves an atom at zero."""
+    """Return the prox of an absolute value, which leaves an atom at zero."""
     if not threshold > 0.0:
         raise InvalidDescription(f"a soft threshold must be positive, got {threshold}")
     return MonotoneMap(
@@ -145,14 +147,14 @@ def soft_threshold(threshold: float) -> MonotoneMap:
 
 
 def shrinkage(factor: float) -> MonotoneMap:
-    """The prox of a ridge multiplies by a positive factor."""
+    """Return the prox of a ridge, which multiplies by a positive factor."""
     if not factor > 0.0:
         raise InvalidDescription(f"a shrinkage factor must be positive, got {factor}")
     return MonotoneMap(lambda z: factor * z)
 
 
 def followed_by(inner: MonotoneMap, outer: MonotoneMap) -> MonotoneMap:
-    """Two monotone maps in a row make one; flats of the outer pull back to longer flats."""
+    """Return the composition of two monotone maps; the outer's flats pull back to longer ones."""
     pulled = [
         (
             -math.inf if low == -math.inf else inner.preimage(low)[0],
@@ -171,7 +173,7 @@ def followed_by(inner: MonotoneMap, outer: MonotoneMap) -> MonotoneMap:
 
 
 def clipped(gradient: ScalarMap, bound: float, lower: float, upper: float) -> ScalarMap:
-    """A gradient clipped to a bound, with the kinks it gains between lower and upper located."""
+    """Return a gradient clipped to a bound, with the kinks it gains between lower and upper."""
     scan = np.union1d(np.linspace(lower, upper, 20_001), gradient.kinks)
     active = np.abs(gradient(scan)) > bound
     turns = np.flatnonzero(active[:-1] != active[1:])
@@ -183,7 +185,7 @@ def clipped(gradient: ScalarMap, bound: float, lower: float, upper: float) -> Sc
 
 
 def _root(gradient: ScalarMap, bound: float, low: float, high: float) -> float:
-    """Where the clipping of a gradient sets in, by bisection."""
+    """Return where the clipping of a gradient sets in, by bisection."""
 
     def active(point: float) -> bool:
         return bool(np.abs(gradient(np.array([point])))[0] > bound)

@@ -1,4 +1,4 @@
-"""Whether a declared constant is true of something concrete: refuted, proven, or open.
+"""Judge whether a declared constant is true of concrete losses: refuted, proven, or open.
 
 The definitions are those of `wane.describe.constants`; here is, for each of them, a predicate.  It
 takes the description that declares the constant and what it is claimed of, and reads nothing else:
@@ -48,7 +48,7 @@ LOOKS = 3
 
 
 class Truth(enum.Enum):
-    """What is known of a declared constant: a witness against it, a proof, or neither."""
+    """The judgement of a declared constant: refuted by a witness, proven, or open."""
 
     REFUTED = "refuted"
     PROVEN = "proven"
@@ -59,7 +59,7 @@ Predicate = Callable[[Any, Any], Truth]
 
 
 class Start(NamedTuple):
-    """Where a chain starts, and a global minimiser of its potential."""
+    """The start of a chain, and a global minimiser of its potential."""
 
     centre: Array
     minimiser: Array
@@ -87,30 +87,30 @@ def _threshold(objective: Objective) -> float | None:
 
 
 def _known(holds: bool) -> Truth:
-    """A finite computation that is its own proof."""
+    """Return the judgement of a finite computation, which is its own proof."""
     return Truth.PROVEN if holds else Truth.REFUTED
 
 
 def _unrefuted(holds: bool) -> Truth:
-    """Points that agree prove nothing."""
+    """Return the judgement of points that agree, which prove nothing."""
     return Truth.OPEN if holds else Truth.REFUTED
 
 
 def gradient_bound(objective: Objective, family: Family) -> Truth:
-    """No contribution is longer than declared."""
+    """Judge whether no contribution is longer than declared."""
     bound = objective.gradient_bound
     assert bound is not None
     return at_most(longest_contribution(family, _threshold(objective)), bound)
 
 
 def gradient_difference_bound(objective: Any, family: Family) -> Truth:
-    """No two contributions at one point are further apart than declared."""
-    found = furthest_contributions(family, _threshold(objective))
-    return at_most(found, objective.gradient_difference_bound)
+    """Judge whether no two contributions at one point are further apart than declared."""
+    furthest = furthest_contributions(family, _threshold(objective))
+    return at_most(furthest, objective.gradient_difference_bound)
 
 
 def harmless(objective: Objective) -> bool:
-    """Whether clipping turns such a loss into another loss, whose constants may be declared."""
+    """Return whether clipping makes such a loss another loss, whose constants may be declared."""
     m = objective.strong_convexity
     radial = objective.form is LossForm.RADIAL and m is not None and m >= 0.0
     return objective.clipped and (
@@ -119,7 +119,7 @@ def harmless(objective: Objective) -> bool:
 
 
 def _readings(objective: Objective) -> list[float | None]:
-    """Before clipping; and the clamped loss in its place, where there is one."""
+    """Return the thresholds: none, and the clamped loss's where clipping makes one."""
     return [None, objective.gradient_bound] if harmless(objective) else [None]
 
 
@@ -131,14 +131,14 @@ def _best(truths: Sequence[Truth]) -> Truth:
 
 
 def smoothness(objective: Objective, family: Family) -> Truth:
-    """Gradients are Lipschitz with the declared constant."""
+    """Judge whether gradients are Lipschitz with the declared constant."""
     M = objective.smoothness
     assert M is not None
     return _best([at_most(largest_derivative(family, r), M) for r in _readings(objective)])
 
 
 def strong_convexity(objective: Objective, family: Family) -> Truth:
-    """The losses curve upwards as declared: the same losses that are as smooth as declared."""
+    """Judge whether the losses that are as smooth as declared also curve as declared."""
     m, M = objective.strong_convexity, objective.smoothness
     assert m is not None
     readings = _readings(objective)
@@ -150,7 +150,7 @@ def strong_convexity(objective: Objective, family: Family) -> Truth:
 
 
 def _gradients(family: Family) -> list[Array]:
-    """Every loss's gradients at a few hundred points of the window."""
+    """Return every loss's gradients at a few hundred points of the window."""
     low, high = family.window
     points = low + (high - low) * np.random.default_rng(0).random((400, family.dimension))
     if family.points is not None:
@@ -163,32 +163,32 @@ def _equal(one: Array, two: Array) -> bool:
 
 
 def _alike(one: Array, two: Array, sizes: Array) -> bool:
-    """The same but for rounding errors of what they were made of."""
+    """Return whether two arrays are the same but for rounding errors of their terms."""
     return bool(np.all(np.abs(one - two) <= 10.0 * ROUNDING * sizes + SAME * np.abs(two)))
 
 
 def clipped(objective: Objective, family: Family) -> Truth:
-    """What the run does to gradients is clipping, or a firmly nonexpansive map into the ball."""
+    """Judge whether the run clips, or maps firmly nonexpansively into the ball."""
     run = family.contribution
     if run is None:
         return Truth.OPEN
     gradients = np.vstack(_gradients(family))
-    made = run(gradients)
+    contributions = run(gradients)
     if not objective.clipped:
-        return _unrefuted(_equal(made, gradients))
+        return _unrefuted(_equal(contributions, gradients))
     C = objective.gradient_bound
     assert C is not None
-    if _equal(made, clip(gradients, C)):
+    if _equal(contributions, clip(gradients, C)):
         return Truth.OPEN
-    change, before = made[1:] - made[:-1], gradients[1:] - gradients[:-1]
+    change, before = contributions[1:] - contributions[:-1], gradients[1:] - gradients[:-1]
     squares = np.sum(change * change, axis=1)
     firm = squares <= np.sum(change * before, axis=1) * (1.0 + SAME) + SAME * SAME
-    inside = np.linalg.norm(made, axis=1) <= C * (1.0 + ROUNDING)
+    inside = np.linalg.norm(contributions, axis=1) <= C * (1.0 + ROUNDING)
     return _unrefuted(bool(np.all(firm) and np.all(inside)))
 
 
 def form(objective: Objective, family: Family) -> Truth:
-    """Gradients of a GLM lie on a line; a radial loss bends its gradient along itself."""
+    """Judge the form: gradients of a GLM lie on a line, and a radial loss bends them lengthwise."""
     if objective.form is LossForm.GENERAL:
         return Truth.PROVEN
     if objective.form is LossForm.GLM:
@@ -206,35 +206,35 @@ def form(objective: Objective, family: Family) -> Truth:
 
 
 def ridge(objective: Objective, family: Family) -> Truth:
-    """What every step adds for no record is the ridge times the iterate."""
+    """Judge whether every step adds the ridge times the iterate for no record."""
     if family.shared is None:
         return Truth.OPEN
     low, high = family.window
     points = low + (high - low) * np.random.default_rng(0).random((400, family.dimension))
-    made = family.shared(points)
-    return _unrefuted(_alike(made, objective.ridge * points, np.abs(made)))
+    added = family.shared(points)
+    return _unrefuted(_alike(added, objective.ridge * points, np.abs(added)))
 
 
 def dimension(objective: Objective, family: Family) -> Truth:
-    """The losses are functions of so many coordinates."""
+    """Judge whether the losses are functions of so many coordinates."""
     return _known(objective.dimension == family.dimension)
 
 
 def holder_constant(objective: Objective, family: Family) -> Truth:
-    """Gradients are Hoelder continuous as declared, around the domain."""
+    """Judge whether gradients are Hoelder continuous as declared, around the domain."""
     p, H = objective.holder_exponent, objective.holder_constant
     assert p is not None and H is not None
     return at_most(holder_quotient(family, p), H)
 
 
 def holder_everywhere(objective: Objective, family: Family) -> Truth:
-    """So they are on the whole space, and convex there if they are declared convex."""
+    """Judge whether they are so on the whole space, and convex there if declared convex."""
     if not objective.holder_everywhere:
         return Truth.PROVEN
-    whole, m = family.everywhere, objective.strong_convexity
-    truths = [holder_constant(objective, whole)]
+    everywhere, m = family.everywhere, objective.strong_convexity
+    truths = [holder_constant(objective, everywhere)]
     if m is not None and m >= 0.0:
-        truths.append(at_most(least_curvature(whole, None), 0.0))
+        truths.append(at_most(least_curvature(everywhere, None), 0.0))
     for truth in (Truth.REFUTED, Truth.OPEN):
         if truth in truths:
             return truth
@@ -242,20 +242,20 @@ def holder_everywhere(objective: Objective, family: Family) -> Truth:
 
 
 def dissipativity(objective: Objective, family: Family) -> Truth:
-    """Far apart the losses curve upwards as declared."""
+    """Judge whether the losses curve upwards far apart as declared."""
     assert objective.dissipativity is not None
     lam, kappa = objective.dissipativity
     return at_most(least_dissipation(family, kappa), lam)
 
 
 def records(run: Any, used: Sequence[tuple[int, float]]) -> Truth:
-    """Every data set is summed with the divisor and sampled at the rate that the run names."""
+    """Judge whether data sets are summed with the divisor, and sampled at the rate, of the run."""
     size = run.batch_size
     return _known(all(divisor == size and q == size / run.records for divisor, q in used))
 
 
 def _projected(prox: Callable[[Array, float], Array], d: int) -> tuple[Array, Array]:
-    """Points of many scales, and where the prox with step one sends them."""
+    """Return points of many scales, and their images under the prox with step one."""
     rng = np.random.default_rng(0)
     directions = rng.normal(size=(2000, d))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
@@ -265,25 +265,25 @@ def _projected(prox: Callable[[Array, float], Array], d: int) -> tuple[Array, Ar
 
 
 def diameter(domain: Any, prox: Callable[[Array, float], Array]) -> Truth:
-    """Points that the prox returns are no further apart than declared."""
+    """Judge whether points that the prox returns are no further apart than declared."""
     if math.isinf(domain.diameter):
         return Truth.PROVEN
-    _, made = _projected(prox, domain.dimension or 2)
-    far = max(float(np.max(np.linalg.norm(made - point, axis=1))) for point in made[::8])
+    _, images = _projected(prox, domain.dimension or 2)
+    far = max(float(np.max(np.linalg.norm(images - point, axis=1))) for point in images[::8])
     return at_most(Enclosure(far), domain.diameter)
 
 
 def prox_lipschitz(domain: Any, prox: Callable[[Array, float], Array]) -> Truth:
-    """The prox with step one stretches no distance by more than the declared convexity allows.
+    """Judge whether the prox with step one stretches distances only as convexity allows.
 
     Points outside and inside are moved at random, along themselves, and along the set.
     """
-    points, made = _projected(prox, domain.dimension or 2)
+    points, images = _projected(prox, domain.dimension or 2)
     rng = np.random.default_rng(1)
-    middle = (made + made[rng.permutation(len(made))]) / 2
-    starts = np.vstack([points, made, middle])
+    middle = (images + images[rng.permutation(len(images))]) / 2
+    starts = np.vstack([points, images, middle])
     sizes = np.linalg.norm(starts, axis=1, keepdims=True)
-    along = made[rng.integers(len(made), size=len(starts))] - prox(starts, 1.0)
+    along = images[rng.integers(len(images), size=len(starts))] - prox(starts, 1.0)
     stretch = 0.0
     anywhere = np.asarray(rng.normal(size=starts.shape))
     for ways in (anywhere, starts, along):
@@ -298,7 +298,7 @@ def prox_lipschitz(domain: Any, prox: Callable[[Array, float], Array]) -> Truth:
 
 
 def log_sobolev(fact: Any, covariances: Sequence[Array]) -> Truth:
-    """Gaussian laws with these covariances satisfy the inequality; other laws are not judged."""
+    """Judge whether Gaussian laws with these covariances satisfy it; others are not judged."""
     widest = max(float(np.linalg.eigvalsh(covariance)[-1]) for covariance in covariances)
     return _known(fact.value * widest <= 1.0 + ROUNDING)
 
@@ -311,25 +311,25 @@ def _of_losses(name: str, measured: Callable[[Family], Enclosure], sign: float =
 
 
 def distance(start: Any, where: Start) -> Truth:
-    """The centre is as near to the minimiser as declared."""
+    """Judge whether the centre is as near to the minimiser as declared."""
     return at_most(
         Enclosure(*[float(np.linalg.norm(where.centre - where.minimiser))] * 2), start.distance
     )
 
 
 def shared_curvature(losses: Any, parts: tuple[Family, Family]) -> Truth:
-    """The whole losses and their remainders differ by a parabola of the declared curvature."""
+    """Judge whether the losses and their remainders differ by the declared parabola."""
     low, high = parts[0].window
     points = low + (high - low) * np.random.default_rng(0).random((400, parts[0].dimension))
-    for whole, rest in zip(parts[0].losses, parts[1].losses, strict=True):
-        one, two = whole.gradient(points), rest.gradient(points)
+    for loss, rest in zip(parts[0].losses, parts[1].losses, strict=True):
+        one, two = loss.gradient(points), rest.gradient(points)
         if not _alike(one - two, losses.shared_curvature * points, np.abs(one) + np.abs(two)):
             return Truth.REFUTED
     return Truth.OPEN
 
 
 def sensitivity(statistic: Any, values: Sequence[tuple[Array, Array]]) -> Truth:
-    """Statistics of adjacent data sets are as near as declared."""
+    """Judge whether statistics of adjacent data sets are as near as declared."""
     far = max(float(np.linalg.norm(np.subtract(one, two))) for one, two in values)
     return at_most(Enclosure(far), statistic.sensitivity)
 

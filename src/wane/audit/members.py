@@ -1,4 +1,4 @@
-"""Which linear chains a description allows: the sizes that the factor of each step may have.
+"""The linear chains that a description allows: the possible sizes of each step's factor.
 
 **Travelling members.**  Let every record have the loss f + l_i, with one f for all and linear l_i
 whose slopes differ by at most the bound on differences.  Give f a slope so steep that the iterate
@@ -49,12 +49,12 @@ class Curvatures:
     high: float
 
     def shared_with(self, other: Curvatures) -> Curvatures | None:
-        """The common part of two intervals."""
+        """Return the common part of two intervals."""
         low, high = max(self.low, other.low), min(self.high, other.high)
         return Curvatures(low, high) if low <= high else None
 
     def times(self, fill: float) -> Curvatures:
-        """What a batch bends that is filled only in part."""
+        """Return the curvatures of a batch that is filled only in part."""
         return Curvatures(fill * self.low, fill * self.high)
 
 
@@ -68,18 +68,18 @@ class Factors:
 
 
 def curvatures(objective: Objective) -> Curvatures | None:
-    """Curvatures that a loss of the class may have anywhere; None where no member is known."""
+    """Return the curvatures that a loss of the class may have anywhere; None if none is known."""
     m, M = objective.strong_convexity, objective.smoothness
     high = math.inf if M is None else M
-    found: Curvatures | None = Curvatures(-high if m is None else m, high)
+    allowed: Curvatures | None = Curvatures(-high if m is None else m, high)
     if objective.holder_exponent is not None and objective.holder_constant is not None:
         steep = objective.holder_constant if objective.holder_exponent == 1.0 else 0.0
-        found = found and found.shared_with(Curvatures(-steep, steep))
+        allowed = allowed and allowed.shared_with(Curvatures(-steep, steep))
     if objective.dissipativity is not None:
-        found = found and found.shared_with(Curvatures(objective.dissipativity[1], math.inf))
+        allowed = allowed and allowed.shared_with(Curvatures(objective.dissipativity[1], math.inf))
     if objective.form is LossForm.RADIAL:
-        found = found and found.shared_with(Curvatures(0.0, math.inf))
-    return found
+        allowed = allowed and allowed.shared_with(Curvatures(0.0, math.inf))
+    return allowed
 
 
 def public_curvatures(run: NoisyDescent) -> Curvatures | None:
@@ -94,17 +94,17 @@ def public_curvatures(run: NoisyDescent) -> Curvatures | None:
 
 
 def may_travel(objective: Objective) -> bool:
-    """Whether the curvature may differ from place to place; a radial loss has one centre."""
+    """Return whether the curvature may differ from place to place; a radial loss has one centre."""
     return objective.form is not LossForm.RADIAL
 
 
 def is_bounded(objective: Objective) -> bool:
-    """Whether whole gradients are bounded, so that on the whole space only flat members are."""
+    """Return whether whole gradients are bounded, so that only flat members fill the space."""
     return objective.gradient_bound is not None
 
 
 def signs_are_free(run: NoisyDescent, allowed: Curvatures) -> bool:
-    """Whether sizes of factors are all that matters.
+    """Return whether only the sizes of factors matter.
 
     A factor below zero turns the shifts of the past around; members that travel can turn later
     ones, too, if their curvature has room to.
@@ -119,14 +119,14 @@ def signs_are_free(run: NoisyDescent, allowed: Curvatures) -> bool:
 
 
 def log_slope(domain: Domain, step_size: float) -> float | None:
-    """The logarithm of the slope of the prox far out; None if it is not straight there."""
+    """Return the logarithm of the slope of the prox far out; None if it is not straight there."""
     if domain.kind not in STRAIGHT_FAR_OUT:
         return None
     return -math.log1p(step_size * max(float(domain.strong_convexity), 0.0))
 
 
 def factors(allowed: Curvatures, step_size: float, ridge: float, log_shrink: float) -> Factors:
-    """Sizes of (1 - step_size (curvature + ridge)) times the prox before the step."""
+    """Return the sizes of (1 - step_size (curvature + ridge)) times the prox before the step."""
     flat, steep = step_size * (allowed.low + ridge), step_size * (allowed.high + ridge)
     ends = sorted(min(abs(1.0 - t), LARGEST_FACTOR) for t in (flat, steep))
     low = 0.0 if flat <= 1.0 <= steep else ends[0]
@@ -137,7 +137,7 @@ def factors(allowed: Curvatures, step_size: float, ridge: float, log_shrink: flo
 
 
 @dataclass(frozen=True)
-class Steps:
+class MemberSteps:
     """Consecutive steps of a run, one entry each.
 
     Attributes:
@@ -154,8 +154,8 @@ class Steps:
     high: Array
 
 
-def steps_of(run: NoisyDescent, allowed: Curvatures, first: int = 0) -> Steps:
-    """The steps from number `first` (from 0) to the end; the domain is straight far out."""
+def steps_of(run: NoisyDescent, allowed: Curvatures, first: int = 0) -> MemberSteps:
+    """Return the steps from number `first` (from 0) to the end; the domain is straight far out."""
     assert run.gradient_sensitivity is not None
     plan = run.plan
     begin = np.concatenate([[0], np.cumsum(plan.repeat)])
@@ -167,14 +167,14 @@ def steps_of(run: NoisyDescent, allowed: Curvatures, first: int = 0) -> Steps:
     before = np.concatenate([row[:1], row[:-1]])
     low, high = np.empty(len(row)), np.empty(len(row))
     partial = batch == run.steps_per_epoch - 1
-    known: dict[tuple[int, int, bool], Factors] = {}
+    factors_of: dict[tuple[int, int, bool], Factors] = {}
     for i, key in enumerate(zip(row.tolist(), before.tolist(), partial.tolist(), strict=True)):
-        if key not in known:
-            known[key] = _factors_at(run, allowed, *key)
-        low[i], high[i] = known[key].low, known[key].high
+        if key not in factors_of:
+            factors_of[key] = _factors_at(run, allowed, *key)
+        low[i], high[i] = factors_of[key].low, factors_of[key].high
     eta = plan.step_size[row]
     shift = np.where(batch < 0, 0.0, eta * run.gradient_sensitivity)
-    return Steps(batch, shift, eta * run.gradient_noise_stds[row], low, high)
+    return MemberSteps(batch, shift, eta * run.gradient_noise_stds[row], low, high)
 
 
 def _factors_at(

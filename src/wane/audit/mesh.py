@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from wane.arguments import Checked, Positive, Real, Whole
 from wane.arrays import Array
 from wane.audit.maps import WHOLE_LINE, MonotoneMap, ScalarMap
 from wane.audit.quadrature import Panels, cut, gauss_panels, last_coefficients, refine
@@ -36,7 +38,7 @@ CACHED_ENTRIES = 30_000_000
 
 @dataclass(frozen=True)
 class Branch:
-    """One of the maps a step may draw, and how often it does."""
+    """One of the maps a step may draw, and its probability."""
 
     probability: float
     drift: ScalarMap
@@ -46,21 +48,20 @@ Mixture = tuple[Branch, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class PairStep:
+class PairStep(Checked):
     """One step x -> prox(drift(x) + noise) of both runs, which share the noise and the prox."""
 
     first: Mixture
     second: Mixture
-    noise_std: float
+    noise_std: Positive
     prox: MonotoneMap = WHOLE_LINE
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.noise_std < math.inf:
-            raise InvalidDescription(f"noise_std must be positive, got {self.noise_std}")
+        super().__post_init__()
         for mixture in (self.first, self.second):
             total = math.fsum(b.probability for b in mixture)
             if abs(total - 1.0) > 1e-9 or any(b.probability < 0.0 for b in mixture):
-                raise InvalidDescription(f"branch probabilities must add to 1, got {total}")
+                raise InvalidDescription(f"probabilities of branches must add to 1, got {total}.")
 
     @property
     def drifts(self) -> tuple[ScalarMap, ...]:
@@ -75,7 +76,7 @@ def pair_step(
     noise_std: float,
     prox: MonotoneMap = WHOLE_LINE,
 ) -> PairStep:
-    """One step of both runs; without a second map both runs use the same."""
+    """Return one step of both runs; without a second map both runs use the same."""
     one = (Branch(1.0, first),) if isinstance(first, ScalarMap) else first
     if second is None:
         return PairStep(one, one, noise_std, prox)
@@ -84,7 +85,7 @@ def pair_step(
 
 
 @dataclass(frozen=True)
-class Resolution:
+class Resolution(Checked):
     """How finely a law is resolved.
 
     Attributes:
@@ -93,35 +94,31 @@ class Resolution:
         reach: standard deviations of tail that are kept where nothing bounds the iterate.
     """
 
-    panels_per_std: float = 0.5
-    nodes_per_panel: int = 12
-    reach: float = 16.0
-
-    def __post_init__(self) -> None:
-        if not (self.panels_per_std > 0.0 and self.nodes_per_panel >= 4 and self.reach >= 8.0):
-            raise InvalidDescription("need panels_per_std > 0, nodes_per_panel >= 4, reach >= 8")
+    panels_per_std: Positive = 0.5
+    nodes_per_panel: Annotated[int, Whole(least=4)] = 12
+    reach: Annotated[float, Real(least=8.0)] = 16.0
 
     @property
     def depth(self) -> float:
-        """Densities are kept down to exp(-depth) of their peak; doubles underflow soon after."""
+        """The depth to which densities are kept: exp(-depth) of their peak."""
         return min(0.5 * self.reach * self.reach, DEEPEST)
 
     @property
     def band(self) -> float:
-        """Standard deviations beyond which one step of noise is too rare to matter."""
+        """The number of standard deviations beyond which one step of noise is negligible."""
         return self.reach + 4.0
 
     @property
     def trusted(self) -> float:
-        """Densities above this are not touched by what the band leaves out."""
+        """The density above which what the band leaves out has no influence."""
         return max(1e-250, math.exp(40.0 - 0.5 * self.band**2))
 
     def refined(self) -> Resolution:
-        """The same with panels half as long."""
+        """Return the same resolution with panels half as long."""
         return replace(self, panels_per_std=2.0 * self.panels_per_std)
 
     def widened(self) -> Resolution:
-        """The same with longer tails, as long as doubles can hold them."""
+        """Return the same resolution with longer tails, as long as doubles can hold them."""
         return replace(self, reach=max(self.reach, min(1.5 * self.reach, LONGEST)))
 
 
@@ -148,7 +145,7 @@ class Mesh:
 
 
 def make_mesh(step: PairStep, following: tuple[PairStep, ...], span: Span, at: Resolution) -> Mesh:
-    """Panels short against this noise, and against the next noise seen through the next maps."""
+    """Return panels short against this noise, and the next noise seen through the next maps."""
     kinks = _kinks(step.prox, following)
     lower, upper = [np.empty(0)], [np.empty(0)]
     for begin, end in step.prox.moving:
@@ -170,7 +167,7 @@ def make_mesh(step: PairStep, following: tuple[PairStep, ...], span: Span, at: R
 
 
 def _kinks(prox: MonotoneMap, following: tuple[PairStep, ...]) -> list[float]:
-    """Where the next drift, seen before the prox, is said not to be smooth."""
+    """Return where the next drift, seen before the prox, is declared not to be smooth."""
     places = {p for step in following for drift in step.drifts for p in drift.kinks}
     ends = {end for place in places for end in prox.preimage(place) if math.isfinite(end)}
     return sorted(ends.union(prox.corners))
@@ -179,7 +176,7 @@ def _kinks(prox: MonotoneMap, following: tuple[PairStep, ...]) -> list[float]:
 def _pieces(
     panels: Panels, prox: MonotoneMap, following: tuple[PairStep, ...], at: Resolution
 ) -> NDArray[np.int64]:
-    """How many pieces each panel needs: the next drift must move little on it, and smoothly.
+    """Return how many pieces each panel needs: on each the next drift is short and smooth.
 
     Halving closes in on a kink nobody declared, or on an unbounded slope, until what is left is
     too short to matter.
@@ -197,7 +194,7 @@ def _pieces(
 
 
 def interval_masses(flat: Span, centres: Array, noise_std: float) -> Array:
-    """The mass a Gaussian around each centre gives to an interval, precise in both tails."""
+    """Return the mass a Gaussian around each centre gives to an interval, precise in both tails."""
     low, high = (flat[0] - centres) / noise_std, (flat[1] - centres) / noise_std
     mirrored = low > 0.0
     low, high = np.where(mirrored, -high, low), np.where(mirrored, -low, high)
@@ -205,7 +202,7 @@ def interval_masses(flat: Span, centres: Array, noise_std: float) -> Array:
 
 
 def transition(points: Array, step: tuple[Mixture, float], mesh: Mesh, band: float) -> Array:
-    """The kernel from points to the masses of the next mesh (nodes first, atoms last).
+    """Return the kernel from points to the masses of the next mesh (nodes first, atoms last).
 
     Entries more than a band of standard deviations out are left at zero.
     """
@@ -232,8 +229,8 @@ def transition(points: Array, step: tuple[Mixture, float], mesh: Mesh, band: flo
     return kernel
 
 
-class Workshop:
-    """Meshes and kernels are made once: a stationary chain then costs one product a step."""
+class KernelCache:
+    """A cache of meshes and kernels: a stationary chain then costs one product a step."""
 
     def __init__(self, resolution: Resolution) -> None:
         self.resolution = resolution
@@ -242,22 +239,22 @@ class Workshop:
         self._kernels: OrderedDict[object, tuple[object, Array]] = OrderedDict()
 
     def mesh(self, step: PairStep, following: tuple[PairStep, ...], span: Span) -> Mesh:
-        """The mesh after a step; equal meshes are one object, so that kernels can be shared."""
+        """Return the mesh after a step; equal meshes are one object, so that kernels are shared."""
         key = (id(step), tuple(map(id, following)), span)
         if key not in self._meshes:
-            made = make_mesh(step, following, span, self.resolution)
-            shape = (id(step.prox), made.nodes.tobytes())
+            mesh = make_mesh(step, following, span, self.resolution)
+            shape = (id(step.prox), mesh.nodes.tobytes())
             # The key holds ids, so the entry must keep their owners alive.
             keep = (step, following)
-            self._meshes[key] = (keep, self._shapes.setdefault(shape, made))
+            self._meshes[key] = (keep, self._shapes.setdefault(shape, mesh))
         return self._meshes[key][1]
 
     def kernel(self, source: Array, mixture: Mixture, noise_std: float, target: Mesh) -> Array:
-        """The kernel from the points of one mesh to the masses of another."""
+        """Return the kernel from the points of one mesh to the masses of another."""
         key = (id(source), id(mixture), noise_std, id(target))
         if key not in self._kernels:
-            made = transition(source, (mixture, noise_std), target, self.resolution.band)
-            self._kernels[key] = ((source, mixture, target), made)
+            kernel = transition(source, (mixture, noise_std), target, self.resolution.band)
+            self._kernels[key] = ((source, mixture, target), kernel)
             while sum(k.size for _, k in self._kernels.values()) > CACHED_ENTRIES:
                 if len(self._kernels) == 1:
                     break

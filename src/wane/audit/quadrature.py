@@ -1,4 +1,4 @@
-"""Gauss-Legendre panels that never straddle a kink.
+"""Gauss-Legendre quadrature on panels that never contain a kink.
 
 A panel is short against the noise that smooths the density on it, and short against the noise of
 the next step after being stretched by the next map; then twelve nodes give twelve digits.
@@ -30,12 +30,12 @@ class Panels:
 
     @property
     def count(self) -> int:
-        """How many panels there are."""
+        """The number of panels."""
         return int(self.lower.size)
 
 
 def gauss_panels(lower: Array, upper: Array, nodes_per_panel: int) -> Panels:
-    """Every interval gets the same Gauss-Legendre rule."""
+    """Return the panels with the same Gauss-Legendre rule on every interval."""
     nodes, weights = np.polynomial.legendre.leggauss(nodes_per_panel)
     centre, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
     return Panels(
@@ -47,13 +47,16 @@ def gauss_panels(lower: Array, upper: Array, nodes_per_panel: int) -> Panels:
 
 
 def cut(low: float, high: float, width: float, kinks: Sequence[float]) -> Array:
-    """The edges of panels over one interval: at most the width apart, with an edge at each kink."""
+    """Return the edges of panels over an interval: at most `width` apart, one at each kink."""
     marks = [low, *sorted({p for p in kinks if low < p < high}), high]
     edges: list[Array] = [np.array([low])]
     for begin, end in pairwise(marks):
         pieces = int(np.ceil((end - begin) / width * (1.0 - 1e-12)))
         if pieces > MAX_PANELS:
-            raise InvalidDescription(f"[{begin}, {end}] is too long for panels of width {width}")
+            raise InvalidDescription(
+                f"the interval must need at most {MAX_PANELS} panels of width {width}, got "
+                f"[{begin}, {end}]."
+            )
         edges.append(np.linspace(begin, end, max(1, pieces) + 1)[1:])
     return np.unique(np.concatenate(edges))
 
@@ -62,7 +65,8 @@ def refine(lower: Array, upper: Array, pieces: NDArray[np.int64]) -> tuple[Array
     """Split every interval into its own number of equal pieces."""
     if int(pieces.sum()) > MAX_PANELS:
         raise InvalidDescription(
-            f"the grid would need {int(pieces.sum())} panels: drift too rough or noise too small"
+            f"the grid must need at most {MAX_PANELS} panels, got {int(pieces.sum())}; the drift "
+            "is too rough or the noise too small."
         )
     owner = np.repeat(np.arange(pieces.size), pieces)
     rank = np.arange(owner.size) - np.repeat(np.cumsum(pieces) - pieces, pieces)
@@ -76,7 +80,7 @@ def refine(lower: Array, upper: Array, pieces: NDArray[np.int64]) -> tuple[Array
 
 
 def last_coefficients(values: Array) -> Array:
-    """How unsmooth samples at the nodes are: the size of their last two Legendre coefficients.
+    """Return the size of the samples' last two Legendre coefficients: how unsmooth they are.
 
     They vanish to rounding for a smooth function and decay slowly across a bend or a jump.
     """

@@ -1,4 +1,4 @@
-"""Members for batches drawn at random, and for a secret order: mixtures of Gaussians.
+"""Exact members for batches drawn at random, and for a secret order: mixtures of Gaussians.
 
 Fresh batches: the last iterate is a Gaussian whose mean is the sum of w_t over the steps that drew
 the record, w_t being the product of the factors after step t.  A secret order: the mean is one of
@@ -13,8 +13,8 @@ import numpy as np
 from scipy import special
 
 from wane.arrays import Array
-from wane.audit.leaks import Leak, MixtureLeak
-from wane.audit.members import Curvatures, Steps, may_travel, signs_are_free, steps_of
+from wane.audit.member_epsilon import Leak, MixtureLeak
+from wane.audit.members import Curvatures, MemberSteps, may_travel, signs_are_free, steps_of
 from wane.describe import Adjacency, NoisyDescent, Poisson
 
 MOST_STEPS = 200_000
@@ -25,7 +25,7 @@ RARE = 1e-18
 
 
 def fresh_batches(run: NoisyDescent, allowed: Curvatures) -> list[Leak]:
-    """Poisson batches and fresh sets of fixed size."""
+    """Return members for Poisson batches and fresh sets of fixed size."""
     if run.total_steps > MOST_STEPS:
         return []
     if not may_travel(run.objective):
@@ -38,45 +38,45 @@ def fresh_batches(run: NoisyDescent, allowed: Curvatures) -> list[Leak]:
         allowed = shared
     if not signs_are_free(run, allowed):
         return []
-    made: list[Leak] = []
+    members: list[Leak] = []
     for weights, noise in _walks(run, allowed):
-        made += _drawn(run, weights, noise)
-    return made
+        members += _drawn(run, weights, noise)
+    return members
 
 
 def _walks(run: NoisyDescent, allowed: Curvatures) -> list[tuple[Array, float]]:
-    """Weights of the steps that use records, and the final noise, for a few choices of factors."""
+    """Return weights of the steps with records, and the final noise, for some factors."""
     steps = steps_of(run, allowed)
     choices = [steps.high]
     if may_travel(run.objective):
         choices.append(np.clip(1.0, steps.low, steps.high))
-    made = []
+    walks = []
     for factor in {choice.tobytes(): choice for choice in choices}.values():
         weights = _products_after(factor)
         noise = math.sqrt(float(np.sum((weights * steps.noise_std) ** 2)))
         if math.isfinite(noise):
-            made.append(((weights * steps.shift)[steps.batch >= 0], noise))
-    return made
+            walks.append(((weights * steps.shift)[steps.batch >= 0], noise))
+    return walks
 
 
 def _products_after(factor: Array) -> Array:
-    """The product of the factors of all later steps."""
+    """Return the product of the factors of all later steps."""
     return np.concatenate([np.cumprod(factor[:0:-1])[::-1], [1.0]])
 
 
 def _drawn(run: NoisyDescent, weights: Array, noise: float) -> list[Leak]:
-    """Both runs move apart, or one stays; fixed sizes may swap the record for an opposite one."""
+    """Return members whose runs move apart, or one stays; fixed sizes may swap opposite records."""
     replaced = run.adjacency is Adjacency.REPLACE_ONE
     share = 0.5 if replaced else 1.0  # two real records pull half their difference each way
     sums, chances, missing = _sum_law(weights * (share / noise), run.batch_size / run.records)
-    made: list[Leak] = [MixtureLeak(sums, -sums if replaced else 0.0 * sums, chances, missing)]
+    members: list[Leak] = [MixtureLeak(sums, -sums if replaced else 0.0 * sums, chances, missing)]
     if replaced and not isinstance(run.batches, Poisson):
-        made.append(MixtureLeak(2.0 * sums, 0.0 * sums, chances, missing))
-    return made
+        members.append(MixtureLeak(2.0 * sums, 0.0 * sums, chances, missing))
+    return members
 
 
 def _sum_law(weights: Array, rate: float) -> tuple[Array, Array, float]:
-    """The law of the sum of those weights whose coin falls, never rounded up; what is missing."""
+    """Return the law of the sum of weights whose coin falls, not rounded up, and the rest mass."""
     if np.all(weights == weights[0]):
         counts, chances, missing = _binomial(len(weights), rate)
         return counts * weights[0], chances, missing
@@ -94,9 +94,9 @@ def _sum_law(weights: Array, rate: float) -> tuple[Array, Array, float]:
             law = (1.0 - rate) * law + rate * moved
     coarse = LATTICE // COMPONENTS
     merged = np.bincount(np.arange(LATTICE + 1) // coarse, law)
-    kept = np.flatnonzero(merged > RARE)
-    sums = np.asarray(kept * (coarse * cell), dtype=np.float64)
-    return sums, np.asarray(merged[kept], np.float64), float(merged[merged <= RARE].sum())
+    likely = np.flatnonzero(merged > RARE)
+    sums = np.asarray(likely * (coarse * cell), dtype=np.float64)
+    return sums, np.asarray(merged[likely], np.float64), float(merged[merged <= RARE].sum())
 
 
 def _binomial(steps: int, rate: float) -> tuple[Array, Array, float]:
@@ -117,7 +117,7 @@ def _binomial(steps: int, rate: float) -> tuple[Array, Array, float]:
 
 
 def secret_order(run: NoisyDescent, allowed: Curvatures) -> list[Leak]:
-    """One order, drawn once: the record is in each batch with the same chance."""
+    """Return members for one order, drawn once: the record is in each batch equally likely."""
     if run.total_steps > MOST_STEPS:
         return []
     if not may_travel(run.objective):
@@ -125,7 +125,7 @@ def secret_order(run: NoisyDescent, allowed: Curvatures) -> list[Leak]:
     if not signs_are_free(run, allowed):
         return []
     steps = steps_of(run, allowed)
-    made: list[Leak] = []
+    members: list[Leak] = []
     for last in _last_factors(run, steps):
         factor = steps.high.copy()
         factor[-1] = last
@@ -141,12 +141,12 @@ def secret_order(run: NoisyDescent, allowed: Curvatures) -> list[Leak]:
         sizes[-1] = run.last_batch_size / run.records
         share = 0.5 if run.adjacency is Adjacency.REPLACE_ONE else 1.0
         first = np.asarray(moved * share / noise, dtype=np.float64)
-        made.append(MixtureLeak(first, first - moved / noise, sizes))
-    return made
+        members.append(MixtureLeak(first, first - moved / noise, sizes))
+    return members
 
 
-def _last_factors(run: NoisyDescent, steps: Steps) -> list[float]:
-    """How much of the past reaches the release: all, none, or between."""
+def _last_factors(run: NoisyDescent, steps: MemberSteps) -> list[float]:
+    """Return factors of the last step: all of the past reaches the release, none, or some."""
     low, high = float(steps.low[-1]), float(steps.high[-1])
     if not may_travel(run.objective):
         return [high]

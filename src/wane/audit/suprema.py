@@ -1,4 +1,4 @@
-"""Suprema of what the definitions of `wane.describe.constants` speak of, for concrete losses.
+"""Enclosures of the suprema in the definitions of `wane.describe.constants`, for concrete losses.
 
 Every number is enclosed: its lower end is attained at points that were found, so it can refute a
 declared bound; its upper end comes from interval evaluation over cells that cover the set, so it
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wane.arrays import Array
-from wane.audit.concrete import Enclosed, Family, Loss, Valued
+from wane.audit.concrete import ConcreteLoss, Enclosed, Family, Valued
 
 CELLS = 1024
 """Cells of a cover; covers by pairs of cells are made of fewer."""
@@ -49,24 +49,24 @@ def clip(gradients: Array, threshold: float) -> Array:
         return np.asarray(gradients * np.minimum(1.0, threshold / norms))
 
 
-def clipped_jacobian(loss: Loss, x: Array, threshold: float) -> Array:
+def clipped_jacobian(loss: ConcreteLoss, x: Array, threshold: float) -> Array:
     """Return the derivative of the clipped gradient, wherever it exists."""
     gradient, hessian = loss.gradient(x), loss.hessian(x)
     norm = np.linalg.norm(gradient, axis=1)
     out = norm >= threshold
-    made = np.array(hessian)
+    jacobians = np.array(hessian)
     unit = gradient[out] / norm[out, None]
     across = np.eye(x.shape[1]) - unit[:, :, None] * unit[:, None, :]
-    made[out] = (threshold / norm[out])[:, None, None] * (across @ hessian[out])
-    return made
+    jacobians[out] = (threshold / norm[out])[:, None, None] * (across @ hessian[out])
+    return jacobians
 
 
-def _contribution(loss: Loss, x: Array, threshold: float | None) -> Array:
+def _contribution(loss: ConcreteLoss, x: Array, threshold: float | None) -> Array:
     gradient = loss.gradient(x)
     return gradient if threshold is None else clip(gradient, threshold)
 
 
-def _derivative(loss: Loss, x: Array, threshold: float | None) -> Array:
+def _derivative(loss: ConcreteLoss, x: Array, threshold: float | None) -> Array:
     return loss.hessian(x) if threshold is None else clipped_jacobian(loss, x, threshold)
 
 
@@ -81,7 +81,7 @@ def _spectral(matrices: Array) -> Array:
 
 
 def _least_eigenvalue(matrices: Array) -> Array:
-    """Of the symmetric parts."""
+    """Return the least eigenvalues of the symmetric parts."""
     if matrices.shape[-1] == 1:
         return matrices[:, 0, 0]
     symmetric = (matrices + np.swapaxes(matrices, 1, 2)) / 2
@@ -89,9 +89,9 @@ def _least_eigenvalue(matrices: Array) -> Array:
 
 
 def _enclosed(family: Family) -> list[Enclosed]:
-    """The losses if all of them offer intervals, else none."""
-    made: list[Enclosed] = [loss for loss in family.losses if isinstance(loss, Enclosed)]
-    return made if len(made) == len(family.losses) else []
+    """Return the losses if all of them offer intervals, else none."""
+    enclosed: list[Enclosed] = [loss for loss in family.losses if isinstance(loss, Enclosed)]
+    return enclosed if len(enclosed) == len(family.losses) else []
 
 
 def longest_contribution(family: Family, threshold: float | None) -> Enclosure:
@@ -112,7 +112,7 @@ def furthest_contributions(family: Family, threshold: float | None) -> Enclosure
     lower = 0.0
     for one, two in combinations(family.losses, 2):
 
-        def gap(x: Array, one: Loss = one, two: Loss = two) -> Array:
+        def gap(x: Array, one: ConcreteLoss = one, two: ConcreteLoss = two) -> Array:
             first, second = (_contribution(loss, x, threshold) for loss in (one, two))
             return _norms(first - second) - ROUNDING * (_norms(first) + _norms(second))
 
@@ -138,7 +138,7 @@ def largest_derivative(family: Family, threshold: float | None) -> Enclosure:
 def least_curvature(family: Family, threshold: float | None) -> Enclosure:
     """Enclose minus the largest m with which every loss, or clamped loss, is convex."""
 
-    def downward(loss: Loss, x: Array) -> Array:
+    def downward(loss: ConcreteLoss, x: Array) -> Array:
         derivative = _derivative(loss, x, threshold)
         return -_least_eigenvalue(derivative) - ROUNDING * _spectral(derivative)
 
@@ -146,7 +146,7 @@ def least_curvature(family: Family, threshold: float | None) -> Enclosure:
 
 
 def _curvature(family: Family, threshold: float | None) -> tuple[float, float]:
-    """Bounds of all eigenvalues over the box; of clamped losses in one dimension only."""
+    """Return bounds of all eigenvalues over the box; of clamped losses in one dimension only."""
     losses = _enclosed(family)
     if not losses or (threshold is not None and family.dimension > 1):
         return -math.inf, math.inf
@@ -167,7 +167,7 @@ def _curvature(family: Family, threshold: float | None) -> tuple[float, float]:
 def holder_quotient(family: Family, exponent: float) -> Enclosure:
     """Enclose the least Hoelder constant of the gradients for this exponent."""
 
-    def quotient(loss: Loss, x: Array, y: Array) -> Array:
+    def quotient(loss: ConcreteLoss, x: Array, y: Array) -> Array:
         change = _norms(loss.gradient(x) - loss.gradient(y))
         return np.asarray(change / _norms(x - y) ** exponent)
 
@@ -185,7 +185,7 @@ def _pairs_of_cells(family: Family) -> tuple[Array, Array, Array, Array]:
 
 
 def _holder_above(family: Family, loss: Enclosed, exponent: float) -> float:
-    """Over pairs of cells: the change over the least distance, or the curvature between them."""
+    """Return a bound over pairs of cells: change over least distance, or curvature between them."""
     a, b, c, d = _pairs_of_cells(family)
     (ga, gb), (gc, gd) = loss.gradient_within(a, b), loss.gradient_within(c, d)
     change = _norms(np.maximum(gb - gc, gd - ga))
@@ -203,7 +203,7 @@ def _holder_above(family: Family, loss: Enclosed, exponent: float) -> float:
 def least_dissipation(family: Family, kappa: float) -> Enclosure:
     """Enclose the least lambda with which every loss is dissipative at this kappa."""
 
-    def lacking(loss: Loss, x: Array, y: Array) -> Array:
+    def lacking(loss: ConcreteLoss, x: Array, y: Array) -> Array:
         d = x - y
         product = np.sum((loss.gradient(x) - loss.gradient(y)) * d, axis=1)
         square = kappa * np.sum(d * d, axis=1)
@@ -234,15 +234,15 @@ def laplacian_quotient(family: Family) -> Enclosure:
     span = float(np.linalg.norm(high - low))
     widths = span * NEAR
 
-    def quotient(loss: Loss, x: Array, y: Array) -> Array:
+    def quotient(loss: ConcreteLoss, x: Array, y: Array) -> Array:
         (one, size), (two, other) = (_laplacian(loss, at) for at in (x, y))
         apart = _norms(x - y)
         with np.errstate(divide="ignore", invalid="ignore"):
-            made = (np.abs(one - two) - LAPLACIAN_ROUNDING * (size + other)) / apart
-            made *= 1.0 - PLACES * span / apart  # the points themselves are rounded within
-        return np.asarray(np.where(apart > 0.0, made, -math.inf))
+            quotients = (np.abs(one - two) - LAPLACIAN_ROUNDING * (size + other)) / apart
+            quotients *= 1.0 - PLACES * span / apart  # the points themselves are rounded within
+        return np.asarray(np.where(apart > 0.0, quotients, -math.inf))
 
-    def steepest(loss: Loss, x: Array) -> Array:
+    def steepest(loss: ConcreteLoss, x: Array) -> Array:
         best = np.full(len(x), -math.inf)
         for width in widths:
             step = width * _steepest(loss, x, width)
@@ -253,16 +253,16 @@ def laplacian_quotient(family: Family) -> Enclosure:
     return Enclosure(max(family.worst_pair(quotient), family.worst(steepest)))
 
 
-def _laplacian(loss: Loss, x: Array) -> tuple[Array, Array]:
-    """The trace of the Hessian, and the size of what was added up."""
+def _laplacian(loss: ConcreteLoss, x: Array) -> tuple[Array, Array]:
+    """Return the trace of the Hessian, and the size of its terms."""
     hessian = loss.hessian(x)
     hessian = np.clip(hessian, -HUGE, HUGE)  # what has no Laplacian may answer with anything
     size = np.abs(hessian).sum(axis=(1, 2))
     return np.asarray(np.trace(hessian, axis1=1, axis2=2)), np.asarray(size)
 
 
-def _steepest(loss: Loss, x: Array, width: float) -> Array:
-    """The direction in which the Laplacian grows, roughly: any direction gives a witness."""
+def _steepest(loss: ConcreteLoss, x: Array, width: float) -> Array:
+    """Return roughly the direction in which the Laplacian grows: any direction gives a witness."""
     changes = [
         _laplacian(loss, x + width * axis)[0] - _laplacian(loss, x - width * axis)[0]
         for axis in np.eye(x.shape[1])
@@ -288,7 +288,7 @@ def _above(one: Array, two: Array) -> Array:
     return np.asarray(one - two - ROUNDING * (np.abs(one) + np.abs(two)))
 
 
-def _value(loss: Loss, x: Array) -> Array:
+def _value(loss: ConcreteLoss, x: Array) -> Array:
     if not isinstance(loss, Valued):
         raise TypeError(f"losses must know their value to be judged by it, got {loss!r}.")
     return loss.value(x)

@@ -23,7 +23,7 @@ from wane.errors import InvalidDescription
 
 
 @dataclass(frozen=True)
-class Block:
+class ProgrammeBlock:
     """Steps first..last (from 1) on one edge of the hull, which spend at one rate.
 
     Attributes:
@@ -42,22 +42,24 @@ class Block:
 def _checked(
     shifts: Sequence[float], constants: Sequence[float], noise_stds: Sequence[float]
 ) -> tuple[list[Fraction], list[Fraction], list[Fraction]]:
-    """Exact rationals of three equally long lists: s >= 0, c > 0, d > 0."""
+    """Return exact rationals of three equally long lists: s >= 0, c > 0, d > 0."""
     if not len(shifts) == len(constants) == len(noise_stds) > 0:
-        raise InvalidDescription("shifts, constants and noise_stds must be equally long, not empty")
+        raise InvalidDescription(
+            "shifts, constants and noise_stds must be equally long, not empty."
+        )
     values = [float(v) for v in (*shifts, *constants, *noise_stds)]
     if not all(math.isfinite(v) for v in values):
-        raise InvalidDescription("shifts, constants and noise_stds must be finite")
+        raise InvalidDescription("shifts, constants and noise_stds must be finite.")
     if min(shifts) < 0 or min(constants) <= 0 or min(noise_stds) <= 0:
-        raise InvalidDescription("need shifts >= 0, constants > 0 and noise_stds > 0")
+        raise InvalidDescription("shifts must be >= 0, and constants and noise_stds > 0.")
     exact = [[Fraction(float(v)) for v in seq] for seq in (shifts, constants, noise_stds)]
     return exact[0], exact[1], exact[2]
 
 
 def programme_blocks(
     shifts: Sequence[float], constants: Sequence[float], noise_stds: Sequence[float]
-) -> tuple[Block, ...]:
-    """The optimal spending is constant along the edges of a convex hull; these are the edges."""
+) -> tuple[ProgrammeBlock, ...]:
+    """Return the edges of the convex hull along which the optimal spending is constant."""
     s, c, d = _checked(shifts, constants, noise_stds)
     growth, height, width = Fraction(1), [Fraction(0)], [Fraction(0)]
     for shift, constant, noise in zip(s, c, d, strict=True):
@@ -73,7 +75,7 @@ def programme_blocks(
         # Of equal slopes take the furthest end, so that slopes increase strictly.
         last = at + 1 + max(j for j, slope in enumerate(slopes) if slope == lowest)
         cost = lowest * (height[last] - height[at])
-        blocks.append(Block(at + 1, last, lowest, cost))
+        blocks.append(ProgrammeBlock(at + 1, last, lowest, cost))
         at = last
     return tuple(blocks)
 
@@ -81,21 +83,21 @@ def programme_blocks(
 def programme_value(
     shifts: Sequence[float], constants: Sequence[float], noise_stds: Sequence[float]
 ) -> Fraction:
-    """The exact optimum of the joint programme: the worst-case mu squared, as a rational."""
+    """Return the exact optimum of the joint programme: the worst-case mu squared."""
     blocks = programme_blocks(shifts, constants, noise_stds)
     return sum((block.cost for block in blocks), start=Fraction(0))
 
 
 @dataclass(frozen=True)
 class _Totals:
-    """What a block alone does: its shift, its variance, and the product of its constants."""
+    """The totals of one block: its shift, its variance, and the product of its constants."""
 
     shift: float
     variance: float
     growth: float
 
     def after(self, shift: float, constant: float, noise_std: float) -> _Totals:
-        """The same with one more step."""
+        """Return the totals with one more step."""
         return _Totals(
             shift=constant * self.shift + shift,
             variance=constant**2 * self.variance + noise_std**2,
@@ -115,7 +117,7 @@ class TightInstance:
 def tight_instance(
     shifts: Sequence[float], constants: Sequence[float], noise_stds: Sequence[float]
 ) -> TightInstance:
-    """In one dimension the programme is attained by slowing down at the start of each block.
+    """Return a chain in one dimension that attains the programme by slowing at each block's start.
 
     Claim.  Multiply the constant of the first step of each later block by the ratio of the
     slopes before and after, which is below one.  Then mean over variance at the end of each block
@@ -137,7 +139,7 @@ def tight_instance(
 def tight_instance_by_rotation(
     shifts: Sequence[float], constants: Sequence[float], noise_stds: Sequence[float]
 ) -> TightInstance:
-    """With one dimension a block the programme is attained with every norm at its constant.
+    """Return a chain with one dimension a block that attains it with norms at their constants.
 
     Claim.  On entering a block, drop its fresh coordinate and turn the shift to
     (v, sqrt(1 - |v|^2)) with v = U Sigma^-1 m / (S G); then mu squared grows by exactly S^2/U.
@@ -167,7 +169,7 @@ def tight_instance_by_rotation(
 
 
 def _direction(index: int, totals: _Totals, mean: Array, covariance: Array) -> Array:
-    """The unit vector along which a block shifts its fresh coordinate and the older ones."""
+    """Return the unit vector along which a block shifts its new coordinate and the older ones."""
     direction = np.zeros(mean.size)
     if index and totals.shift > 0.0:
         older = np.linalg.solve(covariance[:index, :index], mean[:index])

@@ -16,6 +16,7 @@ from itertools import product
 
 import numpy as np
 
+from wane.arguments import Checked, Count, Positive
 from wane.arrays import Array
 from wane.audit.grid import ExactPair, Run
 from wane.audit.maps import WHOLE_LINE, MonotoneMap, ScalarMap
@@ -30,7 +31,7 @@ MAX_BATCHES = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
-class TinyDescent:
+class TinyDescent(Checked):
     """A run on a tiny data set and the same run on a neighbouring one.
 
     Attributes:
@@ -47,28 +48,21 @@ class TinyDescent:
 
     records: Gradients
     neighbour: Gradients
-    steps: int
-    step_size: float
-    gradient_noise_std: float
-    divisor: float
+    steps: Count
+    step_size: Positive
+    gradient_noise_std: Positive
+    divisor: Positive
     start: float = 0.0
     prox: MonotoneMap = WHOLE_LINE
     ridge: float = 0.0
 
-    def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise InvalidDescription(f"steps must be positive, got {self.steps}")
-        for name in ("step_size", "gradient_noise_std", "divisor"):
-            if not 0.0 < getattr(self, name) < math.inf:
-                raise InvalidDescription(f"{name} must be positive and finite")
-
     @property
     def noise_std(self) -> float:
-        """Noise on the iterate."""
+        """The standard deviation of the noise on the iterate."""
         return self.step_size * self.gradient_noise_std
 
     def drift(self, gradients: tuple[tuple[ScalarMap, int], ...]) -> ScalarMap:
-        """The map of one step on a batch, given how often each gradient is in it."""
+        """Return the map of one step on a batch, given how often each gradient is in it."""
         scale, shrink = self.step_size / self.divisor, 1.0 - self.step_size * self.ridge
 
         def move(x: Array) -> Array:
@@ -81,19 +75,21 @@ class TinyDescent:
         return ScalarMap(move, tuple(sorted(kinks)))
 
     def step(self, first: Mixture, second: Mixture) -> PairStep:
-        """One step of both runs."""
+        """Return one step of both runs."""
         return PairStep(first, second, self.noise_std, self.prox)
 
     def run(self, steps: tuple[PairStep, ...], probability: float = 1.0) -> Run:
-        """The whole run, from the common start."""
+        """Return the whole run, from the common start."""
         return Run(steps, self.start, self.start, probability)
 
 
 def _counts(gradients: Gradients) -> Iterator[tuple[tuple[ScalarMap, int], ...]]:
-    """Every batch that could be drawn, as how often each kind of gradient is in it."""
+    """Yield every batch that could be drawn, as how often each kind of gradient is in it."""
     kinds = Counter(gradients)
     if math.prod(n + 1 for n in kinds.values()) > MAX_BATCHES:
-        raise InvalidDescription(f"more than {MAX_BATCHES} different batches; use fewer records")
+        raise InvalidDescription(
+            f"records must allow at most {MAX_BATCHES} different batches; use fewer."
+        )
     for counts in product(*(range(n + 1) for n in kinds.values())):
         yield tuple(zip(kinds, counts, strict=True))
 
@@ -122,7 +118,10 @@ def _fixed(descent: TinyDescent, gradients: Gradients, batch_size: int) -> Mixtu
 def poisson_pair(
     descent: TinyDescent, *, rate: float, resolution: Resolution = DEFAULT
 ) -> ExactPair:
-    """Each record joins each batch by its own coin; the neighbour may have one record less."""
+    """Return the pair when each record joins each batch by its own coin.
+
+    The neighbour may have one record less.
+    """
     if not 0.0 < rate <= 1.0:
         raise InvalidDescription(f"rate must be in (0, 1], got {rate}")
     step = descent.step(
@@ -134,7 +133,7 @@ def poisson_pair(
 def fixed_size_pair(
     descent: TinyDescent, *, batch_size: int, resolution: Resolution = DEFAULT
 ) -> ExactPair:
-    """Each batch is a fresh uniform subset of fixed size."""
+    """Return the pair when each batch is a fresh uniform subset of fixed size."""
     _check_size(descent, batch_size)
     step = descent.step(
         _fixed(descent, descent.records, batch_size), _fixed(descent, descent.neighbour, batch_size)
@@ -145,7 +144,7 @@ def fixed_size_pair(
 def cyclic_pair(
     descent: TinyDescent, *, batch_size: int, resolution: Resolution = DEFAULT
 ) -> ExactPair:
-    """Consecutive records form the batches, visited in turn."""
+    """Return the pair when consecutive records form the batches, visited in turn."""
     _check_size(descent, batch_size)
     kinds = tuple(zip(descent.records, descent.neighbour, strict=True))
     if len(kinds) % batch_size:
@@ -162,27 +161,27 @@ def cyclic_pair(
 def shuffled_once_pair(
     descent: TinyDescent, *, batch_size: int, resolution: Resolution = DEFAULT
 ) -> ExactPair:
-    """The records are put in a secret uniform order once; then the batches go round as if fixed."""
+    """Return the pair when records are put in a secret uniform order once, then used in turn."""
     _check_size(descent, batch_size)
     kinds = Counter(zip(descent.records, descent.neighbour, strict=True))
     if len(descent.records) % batch_size:
         raise InvalidDescription("the batch size must divide the number of records")
-    made: dict[Batch, PairStep] = {}
+    step_of: dict[Batch, PairStep] = {}
     runs = []
     for chance, order in _orders(kinds, batch_size):
         # One object a batch, so that all orders share its kernels.
-        steps = [made.setdefault(batch, _batch_step(descent, batch)) for batch in order]
+        steps = [step_of.setdefault(batch, _batch_step(descent, batch)) for batch in order]
         run = tuple(steps[t % len(steps)] for t in range(descent.steps))
         runs.append(descent.run(run, chance))
     return ExactPair(tuple(runs), resolution)
 
 
 def _orders(kinds: Counter[Kind], batch_size: int) -> list[tuple[float, tuple[Batch, ...]]]:
-    """Every distinct sequence of batches with its probability, drawing one batch after another."""
+    """Return every distinct sequence of batches with its probability, one batch after another."""
     left = sum(kinds.values())
     if left == 0:
         return [(1.0, ())]
-    found = []
+    orders = []
     names = list(kinds)
     for counts in product(*(range(kinds[name] + 1) for name in names)):
         if sum(counts) != batch_size:
@@ -192,10 +191,12 @@ def _orders(kinds: Counter[Kind], batch_size: int) -> list[tuple[float, tuple[Ba
         batch = tuple((name, k) for name, k in zip(names, counts, strict=True) if k)
         rest = Counter({name: kinds[name] - k for name, k in zip(names, counts, strict=True)})
         for chance, order in _orders(+rest, batch_size):
-            found.append((chance * ways / math.comb(left, batch_size), (batch, *order)))
-            if len(found) > MAX_BATCHES:
-                raise InvalidDescription(f"more than {MAX_BATCHES} different orders")
-    return found
+            orders.append((chance * ways / math.comb(left, batch_size), (batch, *order)))
+            if len(orders) > MAX_BATCHES:
+                raise InvalidDescription(
+                    f"records must allow at most {MAX_BATCHES} orders; use fewer."
+                )
+    return orders
 
 
 def _batch_step(descent: TinyDescent, batch: Batch) -> PairStep:

@@ -162,7 +162,7 @@ def _verdict(found: DocumentCheck) -> str:
     return f"NOT verified: {len(rows) - fine} of {len(rows)} numbers are not proven"
 
 
-def _line(row: verifier.Checked) -> str:
+def _line(row: verifier.CheckedClaim) -> str:
     proven = "" if row.proven is None else f", proven {row.proven!r}"
     why = f" ({row.why})" if row.why else ""
     return f"  {row.outcome.value}: {row.claim.where} = {row.claim.value!r}{proven}{why}"

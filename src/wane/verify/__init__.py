@@ -1,6 +1,6 @@
-"""An independent check of certificates, in interval arithmetic; needs the extra `verify`."""
+"""Verify certificates independently, in interval arithmetic (extra `verify`)."""
 
 from wane.verify.claims import Claim, Quantity
-from wane.verify.judge import Checked, Outcome, Verification, verify
+from wane.verify.judge import CheckedClaim, Outcome, Verification, verify
 
-__all__ = ["Checked", "Claim", "Outcome", "Quantity", "Verification", "verify"]
+__all__ = ["CheckedClaim", "Claim", "Outcome", "Quantity", "Verification", "verify"]

@@ -1,4 +1,4 @@
-"""What a certificate document claims, number by number, and whether it agrees with itself."""
+"""Read the claims of a certificate document, and check that the document agrees with itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from wane.describe import NoisyDescent, check
+from wane import arguments
+from wane.describe import NoisyDescent
 from wane.describe.description import Description
 from wane.describe.fields import FACTS_OF_ONE_RUN
 from wane.describe.kinds import description_from_fields, description_to_fields
@@ -26,7 +27,7 @@ ALL_SEEN = "all iterates seen"
 
 
 class Quantity(Enum):
-    """What a claimed number bounds."""
+    """The quantities that a claimed number can bound."""
 
     EPSILON = "epsilon"
     MU = "mu"
@@ -75,7 +76,7 @@ Part = Described | Side
 
 
 def described_run(document: Mapping[str, Any]) -> Described:
-    """The run, or the mechanism, that a document describes."""
+    """Return the run that a document describes."""
     if document.get("format") != FORMAT or document.get("version") != VERSION:
         raise InvalidDescription(
             f'the file must be a "{FORMAT}" document of version {VERSION}, got '
@@ -85,7 +86,7 @@ def described_run(document: Mapping[str, Any]) -> Described:
 
 
 def outdated(document: Mapping[str, Any]) -> str:
-    """Why no number of a document can be computed again; empty if nothing stands in the way.
+    """Return why no number of a document can be computed again; empty if all can.
 
     Version 0.1.0 let an objective declare facts that are true of one run only, and searches kept
     them for other runs.  It also defined the constants of the losses otherwise: what it proved of
@@ -101,8 +102,8 @@ def outdated(document: Mapping[str, Any]) -> str:
                     f"nothing is proven; certify the run again, with {name} beside it if it is "
                     "true of the laws before the prox"
                 )
-    made = document.get("versions")
-    if isinstance(made, Mapping) and str(made.get("wane")).startswith("0.1."):
+    versions = document.get("versions")
+    if isinstance(versions, Mapping) and str(versions.get("wane")).startswith("0.1."):
         return (
             "written by wane 0.1, which left out of gradient_bound what all losses share and took "
             "smoothness for an upper end of curvature, so nothing is proven; certify the "
@@ -112,74 +113,74 @@ def outdated(document: Mapping[str, Any]) -> str:
 
 
 def facts_of(document: Mapping[str, Any], run: Described) -> dict[str, float]:
-    """The facts that the document states of this very run, by their kind."""
+    """Return the facts that the document states of this very run, by their kind."""
     mine = fingerprint(description_to_fields(run))
     rows = document.get("facts", [])
     return {str(row["kind"]): number(row["value"]) for row in rows if row["about"] == mine}
 
 
 def _stray_facts(document: Mapping[str, Any], run: Described) -> list[str]:
-    """Facts that were stated of a run that the document does not describe, or stated twice."""
+    """Return facts that were stated of a run that the document lacks, or stated twice."""
     rows = document.get("facts", [])
     described = [
         description_to_fields(run),
         *(row.get("description") for row in document["releases"]),
     ]
-    known = {fingerprint(fields) for fields in described}
-    found = [f"{r['kind']} was stated for another run" for r in rows if r["about"] not in known]
+    hashes = {fingerprint(fields) for fields in described}
+    problems = [f"{r['kind']} was stated for another run" for r in rows if r["about"] not in hashes]
     if len({(row["kind"], row["about"]) for row in rows}) < len(rows):
-        found.append("two facts of one kind are stated of one run")
-    return found
+        problems.append("two facts of one kind are stated of one run")
+    return problems
 
 
 def contradictions(document: Mapping[str, Any], run: Described) -> list[str]:
-    """Where a document disagrees with itself or with its fingerprint; empty if nowhere."""
-    found = _stray_facts(document, run)
+    """Return where a document disagrees with itself or its fingerprint; empty if nowhere."""
+    problems = _stray_facts(document, run)
     described = description_to_fields(run)
     rest = {name: value for name, value in document.items() if name != SEAL}
     if document.get(SEAL) != fingerprint(rest):
-        found.append(f"{SEAL} is not that of the document")
+        problems.append(f"{SEAL} is not that of the document")
     if document["description"] != described:
-        found.append("the description is not in the form that certificates are written in")
+        problems.append("the description is not in the form that certificates are written in")
     alone = len(document["releases"]) == 1
     if alone and document.get("configuration_sha256") != _fingerprint(document, [run]):
-        found.append("configuration_sha256 is not that of the description")
+        problems.append("configuration_sha256 is not that of the description")
     if alone and document["releases"][0].get("description", described) != described:
-        found.append("the release is described in two ways")
+        problems.append("the release is described in two ways")
     for name in ("adjacency", "release"):
         if document.get(name) != described[name]:
-            found.append(f"{name} is not that of the description")
-    found += _status(document)
+            problems.append(f"{name} is not that of the description")
+    problems += _status(document)
     if is_void(document):
-        return found
-    return found + (_disagreements(document) if alone else _gaps(document))
+        return problems
+    return problems + (_disagreements(document) if alone else _gaps(document))
 
 
 def is_void(document: Mapping[str, Any]) -> bool:
-    """Whether the document takes its claims back, or says why there are none."""
+    """Return whether the document takes its claims back, or says why there are none."""
     return document.get("status") == "void" or bool(document.get("void_because"))
 
 
 def rows_per_person(document: Mapping[str, Any]) -> int:
-    """How many records may change together; documents of wane 0.1 speak of one."""
-    return check.whole("rows_per_person", document.get("rows_per_person", 1), least=1)
+    """Return how many records may change together; documents of wane 0.1 speak of one."""
+    return arguments.whole("rows_per_person", document.get("rows_per_person", 1), least=1)
 
 
 def _status(document: Mapping[str, Any]) -> list[str]:
-    """Where the status and the reasons for it disagree."""
+    """Return where the status and the reasons for it disagree."""
     status, because = document.get("status"), document.get("void_because")
-    found = []
+    problems = []
     if status not in ("certified", "void"):
-        found.append(f"status must be certified or void, got {status!r:.60}")
+        problems.append(f"status must be certified or void, got {status!r:.60}")
     if (status == "void") != bool(because):
-        found.append("status and void_because disagree")
+        problems.append("status and void_because disagree")
     if status != "void" and document["noise"]["source"] == "seed":
-        found.append("the noise came from a seed, and the status is not void")
-    return found
+        problems.append("the noise came from a seed, and the status is not void")
+    return problems
 
 
 def described_parts(document: Mapping[str, Any], run: Described) -> list[Part] | None:
-    """The runs and side releases of a document; None if the fingerprint does not confirm them.
+    """Return the runs and side releases of a document; None if the fingerprint disagrees.
 
     A run may carry its own description; one that carries none is taken to be the described run
     again, which the fingerprint of all of them then confirms or not.
@@ -187,32 +188,32 @@ def described_parts(document: Mapping[str, Any], run: Described) -> list[Part] |
     if len(document["releases"]) == 1:
         return [run]
     parts = [_part(row, document) for row in document["releases"]]
-    known = [part for part in parts if part is not None]
-    runs = [part for part in known if not isinstance(part, Side)]
+    readable = [part for part in parts if part is not None]
+    runs = [part for part in readable if not isinstance(part, Side)]
     if (
-        len(known) < len(parts)
+        len(readable) < len(parts)
         or not runs
         or description_to_fields(runs[-1]) != description_to_fields(run)
     ):
         return None
-    same = document.get("configuration_sha256") == _fingerprint(document, known)
-    return known if same and len({r.adjacency for r in runs}) == 1 else None
+    same = document.get("configuration_sha256") == _fingerprint(document, readable)
+    return readable if same and len({r.adjacency for r in runs}) == 1 else None
 
 
 def _part(row: Mapping[str, Any], document: Mapping[str, Any]) -> Part | None:
-    """One release; None if it is no run and its guarantee is not stated."""
+    """Return one release; None if it is no run and its guarantee is not stated."""
     if "guarantee" not in row:
         return description_from_fields(row.get("description", document["description"]))
-    said = row["guarantee"]
-    if said is None:
+    level = row["guarantee"]
+    if level is None:
         return None
     named = {"name": row["what"], "source": row["source"], "adjacency": document["adjacency"]}
-    mu, failure = number(said["mu"]), _probability(said["failure"])
-    return Side(mu, failure, named | {"guarantee": said})
+    mu, failure = number(level["mu"]), _probability(level["failure"])
+    return Side(mu, failure, named | {"guarantee": level})
 
 
 def _fingerprint(document: Mapping[str, Any], parts: Sequence[Part]) -> str:
-    """That of all parts, and of the facts and the sampler if the document has them."""
+    """Return the fingerprint of all parts, and of the facts and the sampler if there are any."""
     described = [
         part.hashed if isinstance(part, Side) else description_to_fields(part) for part in parts
     ]
@@ -227,18 +228,18 @@ def _fingerprint(document: Mapping[str, Any], parts: Sequence[Part]) -> str:
 
 
 def fingerprint(value: Any) -> str:
-    """SHA-256 of descriptions, or of a whole document, in canonical JSON."""
+    """Return the SHA-256 of descriptions, or of a whole document, in canonical JSON."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _gaps(document: Mapping[str, Any]) -> list[str]:
-    """What a document of several releases, or of none, must hold and does not."""
+    """Return the fields that a document of several releases, or of none, must fill and does not."""
     return [f"{name} is empty" for name in ("releases", "verdicts", "curve") if not document[name]]
 
 
 def _disagreements(document: Mapping[str, Any]) -> list[str]:
-    """Epsilon at the headline's delta is written in four places, which were computed once."""
+    """Return where the four places that state epsilon at the headline's delta differ."""
     delta, theorem = document["delta"], document["theorem"]
     rows = [row for row in document["verdicts"] if row["theorem"] == theorem]
     places = {
@@ -246,58 +247,58 @@ def _disagreements(document: Mapping[str, Any]) -> list[str]:
         "the releases": [row["epsilon"] for row in document["releases"]],
         f"the verdict of {theorem}": [row["epsilon"] for row in rows if row["applies"]],
     }
-    found, stated = [], number(document["epsilon"])
-    known = {number(value) for values in places.values() for value in values}
-    if len(known) > 1:
-        found.append("the curve, the releases and the verdicts give different epsilons")
-    if any(stated < value * (1.0 - AGREEMENT) for value in known):
-        found.append("epsilon is below what the curve, the releases or the verdicts say")
+    problems, stated = [], number(document["epsilon"])
+    epsilons = {number(value) for values in places.values() for value in values}
+    if len(epsilons) > 1:
+        problems.append("the curve, the releases and the verdicts give different epsilons")
+    if any(stated < value * (1.0 - AGREEMENT) for value in epsilons):
+        problems.append("epsilon is below what the curve, the releases or the verdicts say")
     below = document["lower_bound_epsilon"]
     if below is not None and number(below) > stated:
-        found.append("lower_bound_epsilon is above epsilon")
+        problems.append("lower_bound_epsilon is above epsilon")
     if 0.0 < delta < 1.0 and not places["the curve"]:
-        found.append("the curve has no point at delta")
+        problems.append("the curve has no point at delta")
     if not document["verdicts"]:
-        found.append("verdicts is empty")
+        problems.append("verdicts is empty")
     if not places[f"the verdict of {theorem}"]:
-        found.append(f"no verdict says that {theorem} applies")
+        problems.append(f"no verdict says that {theorem} applies")
     mus = {row["mu"] for row in rows}
     if mus and mus != {document["mu"]}:
-        found.append("mu is not that of the theorem's verdict")
-    return found
+        problems.append("mu is not that of the theorem's verdict")
+    return problems
 
 
 def claims_of(document: Mapping[str, Any]) -> list[Claim]:
-    """Every number that bounds a leak from above."""
+    """Return every number that bounds a leak from above."""
     delta, theorem = _probability(document["delta"]), str(document["theorem"])
-    made = [Claim("epsilon", Quantity.EPSILON, number(document["epsilon"]), delta)]
+    claims = [Claim("epsilon", Quantity.EPSILON, number(document["epsilon"]), delta)]
     if document["mu"] is not None:
-        made.append(Claim("mu", Quantity.MU, number(document["mu"]), theorem=theorem))
+        claims.append(Claim("mu", Quantity.MU, number(document["mu"]), theorem=theorem))
     if document["zcdp"] is not None:
-        made.append(Claim("zcdp", Quantity.ZCDP, number(document["zcdp"]), theorem=theorem))
+        claims.append(Claim("zcdp", Quantity.ZCDP, number(document["zcdp"]), theorem=theorem))
     if document["composition_epsilon"] is not None:
         value = number(document["composition_epsilon"])
-        made.append(Claim("composition_epsilon", Quantity.EPSILON, value, delta, ALL_SEEN))
+        claims.append(Claim("composition_epsilon", Quantity.EPSILON, value, delta, ALL_SEEN))
     for point in document["curve"]:
         at = _probability(point["delta"])
-        made.append(Claim(f"curve[{at:g}]", Quantity.EPSILON, number(point["epsilon"]), at))
+        claims.append(Claim(f"curve[{at:g}]", Quantity.EPSILON, number(point["epsilon"]), at))
     for name in ("attack", "roc"):
         for row in document[name]:
             at, power = _probability(row["false_positive_rate"]), row["true_positive_rate"]
-            made.append(Claim(f"{name}[{at:g}]", Quantity.POWER, number(power), at, theorem))
+            claims.append(Claim(f"{name}[{at:g}]", Quantity.POWER, number(power), at, theorem))
     if "advantage" in document:  # the largest advantage of an attack is delta at epsilon 0
         at = _probability(document["advantage"])
-        made.append(Claim("advantage", Quantity.EPSILON, 0.0, at))
+        claims.append(Claim("advantage", Quantity.EPSILON, 0.0, at))
     for i, row in enumerate(document["releases"]):
         value = number(row["epsilon"])
-        made.append(Claim(f"releases[{i}]", Quantity.EPSILON, value, delta, part=i))
+        claims.append(Claim(f"releases[{i}]", Quantity.EPSILON, value, delta, part=i))
     for row in document["verdicts"]:
-        made += _verdict(row, delta)
-    return made
+        claims += _verdict(row, delta)
+    return claims
 
 
 def applying_theorems(document: Mapping[str, Any]) -> list[str]:
-    """The theorems of which the document says that they apply."""
+    """Return the theorems of which the document says that they apply."""
     return [str(row["theorem"]) for row in document["verdicts"] if row["applies"]]
 
 
@@ -311,17 +312,17 @@ def _verdict(row: Mapping[str, Any], delta: float) -> Iterator[Claim]:
 
 
 def number(value: Any) -> float:
-    """A number of the document, infinity written as a word."""
+    """Return a number of the document, infinity being written as a word."""
     if value == "infinity":
         return math.inf
-    found = check.real("every number of the document", value)
-    if found < 0.0:
+    parsed = arguments.real("every number of the document", value)
+    if parsed < 0.0:
         raise InvalidDescription(f"the document must hold no negative bound, got {value!r:.60}.")
-    return found
+    return parsed
 
 
 def _probability(value: Any) -> float:
-    found = number(value)
-    if found > 1.0:
+    parsed = number(value)
+    if parsed > 1.0:
         raise InvalidDescription(f"a probability must be at most 1, got {value!r:.60}.")
-    return found
+    return parsed

@@ -1,4 +1,4 @@
-"""The verdict on a certificate document: every number held against an independent computation."""
+"""Compare every number of a certificate document with an independent computation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NOT_LEAST = "the verifier's own bound is larger, but need not be the least"
 
 
 class Outcome(Enum):
-    """What became of a claim."""
+    """The possible results of checking a claim."""
 
     VERIFIED = "verified"
     TOO_SMALL = "too small"
@@ -53,8 +53,8 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True)
-class Checked:
-    """A claim, what became of it, and why."""
+class CheckedClaim:
+    """A claim, its outcome, and the reason."""
 
     claim: Claim
     outcome: Outcome
@@ -64,7 +64,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Verification:
-    """What became of every number of a certificate document.
+    """The outcome of every number of a certificate document.
 
     Attributes:
         checked: the claims in the order of the document.
@@ -72,18 +72,18 @@ class Verification:
         void: the document claims nothing, and says so.
     """
 
-    checked: tuple[Checked, ...]
+    checked: tuple[CheckedClaim, ...]
     contradictions: tuple[str, ...]
     void: bool = False
 
     @property
     def verified(self) -> bool:
-        """Something is claimed, every number was proven, and nothing contradicts anything."""
+        """Whether something is claimed, all of it is proven, and nothing is contradicted."""
         fine = all(row.outcome is Outcome.VERIFIED for row in self.checked)
         return fine and not self.contradictions and not self.void
 
     def count(self, outcome: Outcome) -> int:
-        """How many claims ended so."""
+        """Return how many claims have this outcome."""
         return sum(row.outcome is outcome for row in self.checked)
 
 
@@ -99,13 +99,15 @@ def verify(document: Mapping[str, Any]) -> Verification:
             why = "nothing is known of its run"
             return _unproven(claims_of(document), why, [refused], is_void(document))
         run = described_run(document)
-        found = contradictions(document, run)
+        problems = contradictions(document, run)
         claims = claims_of(document)
         parts = described_parts(document, run)
         theorems = _theorems(document, run) | _sampling(document, run)
-        found += _unknown_theorems(document, theorems)
+        problems += _unknown_theorems(document, theorems)
         void, size = is_void(document), rows_per_person(document)
-        judge = _Judge(run, theorems, applying_theorems(document), str(document["theorem"]), size)
+        judge = _ClaimChecker(
+            run, theorems, applying_theorems(document), str(document["theorem"]), size
+        )
     except (AttributeError, KeyError, TypeError, OverflowError) as error:
         raise InvalidDescription(
             f"the file must be a whole certificate document, got none or a part: {error!r:.80}."
@@ -113,43 +115,45 @@ def verify(document: Mapping[str, Any]) -> Verification:
     if parts is None:
         count = len(document["releases"])
         why = f"the document does not describe all of its {count} releases"
-        return _unproven(claims, why, found, void)
+        return _unproven(claims, why, problems, void)
     with bits(PRECISION):
-        whole = judge if len(parts) == 1 else _Joint.of(parts, judge, document)
-        made = tuple(_idle(claim) or whole.check(claim) for claim in claims)
-        return Verification(made, tuple(found), void)
+        checker = judge if len(parts) == 1 else _Joint.of(parts, judge, document)
+        checked = tuple(_idle(claim) or checker.check(claim) for claim in claims)
+        return Verification(checked, tuple(problems), void)
 
 
-def _unproven(claims: Iterable[Claim], why: str, found: Sequence[str], void: bool) -> Verification:
-    rows = [Checked(claim, Outcome.NOT_VERIFIED, why=why) for claim in claims]
+def _unproven(
+    claims: Iterable[Claim], why: str, problems: Sequence[str], void: bool
+) -> Verification:
+    rows = [CheckedClaim(claim, Outcome.NOT_VERIFIED, why=why) for claim in claims]
     if void:  # guarantees of side releases were taken back, too
         rows = [_idle(row.claim) or row for row in rows]
-    return Verification(tuple(rows), tuple(found), void)
+    return Verification(tuple(rows), tuple(problems), void)
 
 
 def _theorems(document: Mapping[str, Any], run: Described) -> dict[str, Theorem]:
-    """The theorems, and those that rest on facts which the document states of this very run."""
+    """Return the theorems, with those that rest on facts which the document states of this run."""
     known = {name: row for name, row in verifiers().items() if isinstance(run, row.of)}
-    made: dict[str, Theorem] = dict(known)
+    theorems: dict[str, Theorem] = dict(known)
     resting = {row.fact: row for row in known.values() if row.fact is not None}
     for kind, value in facts_of(document, run).items():
         if kind not in resting:
             raise InvalidDescription(
                 f"a fact must be one of {', '.join(resting)}, got {kind!r:.60}."
             )
-        made[resting[kind].name] = partial(resting[kind], k=value)
-    return made
+        theorems[resting[kind].name] = partial(resting[kind], k=value)
+    return theorems
 
 
-def _unknown_theorems(document: Mapping[str, Any], known: Mapping[str, Theorem]) -> list[str]:
-    """A name that looks like a theorem's proves nothing."""
+def _unknown_theorems(document: Mapping[str, Any], theorems: Mapping[str, Theorem]) -> list[str]:
+    """Return a contradiction for each name that is no theorem's, since it proves nothing."""
     names = [document["theorem"], *(row["theorem"] for row in document["verdicts"])]
-    beyond = dict.fromkeys(str(name) for name in names if name not in (*known, *verifiers()))
+    beyond = dict.fromkeys(str(name) for name in names if name not in (*theorems, *verifiers()))
     return [f"there is no theorem {name!a:.80}" for name in beyond]
 
 
 def _sampling(document: Mapping[str, Any], run: Described) -> dict[str, Theorem]:
-    """The theorems of samples, if the document says what was sampled."""
+    """Return the theorems of samples, if the document says what was sampled."""
     if document.get("sampler") is None or not isinstance(run, NoisyDescent):
         return {}
     samples = SamplesOfDescent.of(run, Sampler.from_fields(document["sampler"]))
@@ -161,21 +165,21 @@ def _of_samples(row: Verifier, samples: SamplesOfDescent, _: Described) -> Bound
     return row(samples)
 
 
-def _idle(claim: Claim) -> Checked | None:
-    """A claim that says nothing is true."""
+def _idle(claim: Claim) -> CheckedClaim | None:
+    """Return the verdict on a claim that says nothing, which is true; None for other claims."""
     power = claim.quantity is Quantity.POWER
     if claim.value >= (1.0 if power else math.inf) or (claim.at >= 1.0 and not power):
-        return Checked(claim, Outcome.VERIFIED, why="claims nothing")
+        return CheckedClaim(claim, Outcome.VERIFIED, why="claims nothing")
     return None
 
 
 def _compositions() -> list[str]:
-    """Theorems for a run all of whose iterates are seen."""
+    """Return the theorems for a run all of whose iterates are seen."""
     return [row.name for row in verifiers().values() if row.all_steps_seen]
 
 
-class _Judge:
-    """Computes each theorem's bound once."""
+class _ClaimChecker:
+    """A checker of claims on one run, which computes each theorem's bound once."""
 
     def __init__(
         self,
@@ -192,7 +196,7 @@ class _Judge:
         self._beyond = [name for name in said_to_apply if name not in theorems]
         self._known: dict[str, tuple[Bound | None, str]] = {}
 
-    def check(self, claim: Claim) -> Checked:
+    def check(self, claim: Claim) -> CheckedClaim:
         """Hold one claim against the bounds that may support it."""
         rows = []
         for name in self._names(claim):
@@ -216,26 +220,26 @@ class _Judge:
             gaps += [f"{name} is not computed again" for name in self._beyond]
         if gaps or not bounds:
             reason = "; ".join(gaps) or "its hypotheses do not hold"
-            return Checked(claim, Outcome.NOT_VERIFIED, why=reason)
+            return CheckedClaim(claim, Outcome.NOT_VERIFIED, why=reason)
         values = [value for b in bounds if (value := proven(b, claim)) is not None]
-        return Checked(claim, Outcome.TOO_SMALL, min(values, default=None))
+        return CheckedClaim(claim, Outcome.TOO_SMALL, min(values, default=None))
 
     def _names(self, claim: Claim) -> list[str]:
         if claim.theorem == ALL_SEEN:
             return [name for name in _compositions() if name in self._theorems]
         if claim.theorem in self._theorems and claim.theorem is not None:
-            known = verifiers().get(claim.theorem)
-            return [*(known.never_worse_than if known else ()), claim.theorem]
+            verifier = verifiers().get(claim.theorem)
+            return [*(verifier.never_worse_than if verifier else ()), claim.theorem]
         # the theorem of the headline first; what it does not prove may follow from another
         return sorted(self._theorems, key=lambda name: name != self._headline)
 
     def composable(self, names: Iterable[str]) -> Gaussian | Sampled | None:
-        """The least Gaussian bound of these theorems, else a sampled one; None if there is none."""
-        found = [self._bound(name)[0] for name in names if name in self._theorems]
-        known = [bound for bound in found if isinstance(bound, Gaussian)]
-        known += [bound.searched() for bound in found if isinstance(bound, Searched)]
-        least = min(known, key=lambda bound: float(bound.mu), default=None)
-        sampled = (bound for bound in found if isinstance(bound, Sampled))
+        """Return the least Gaussian bound of these theorems, else a sampled one; None if none."""
+        bounds = [self._bound(name)[0] for name in names if name in self._theorems]
+        gaussians = [bound for bound in bounds if isinstance(bound, Gaussian)]
+        gaussians += [bound.searched() for bound in bounds if isinstance(bound, Searched)]
+        least = min(gaussians, key=lambda bound: float(bound.mu), default=None)
+        sampled = (bound for bound in bounds if isinstance(bound, Sampled))
         return next(sampled, None) if least is None else least
 
     def _bound(self, name: str) -> tuple[Bound | None, str]:
@@ -247,7 +251,7 @@ class _Judge:
         return self._known[name]
 
     def _for_group(self, name: str, bound: Bound | None) -> tuple[Bound | None, str]:
-        """The bound for all rows of a person; null records on the way bend less than declared."""
+        """Return the bound for all rows of a person, or None and the reason."""
         if bound is None or self.size == 1:
             return bound, ""
         in_place = self._run.adjacency is Adjacency.REPLACE_ONE
@@ -268,47 +272,49 @@ class _Judge:
 
 @dataclass(frozen=True)
 class _Stated:
-    """A side release: its level is the document's own word, which the fingerprint covers."""
+    """A side release, whose level is stated by the document and covered by its fingerprint."""
 
     side: Side
 
-    def check(self, claim: Claim) -> Checked:
+    def check(self, claim: Claim) -> CheckedClaim:
         """Hold the release's epsilon against its level."""
         return _held(_failing(self.composable(()), ball(self.side.failure)), claim)
 
     def composable(self, _: Iterable[str]) -> Gaussian:
-        """The stated level."""
+        """Return the stated level."""
         return Gaussian(ball(self.side.mu) ** 2)
 
 
 @dataclass(frozen=True)
 class _Joint:
-    """Several releases, composed; the last run is the headline.
+    """A checker of claims on several composed releases; the last run is the headline.
 
     Gaussian bounds add up in squares; steps with random batches are put into one account.  The
     theorem and the verdicts of such a document are the last run's; all else is said of the whole,
     but the releases, which are said of one part each.
     """
 
-    judges: list[_Judge | _Stated]
-    headline: _Judge
+    judges: list[_ClaimChecker | _Stated]
+    headline: _ClaimChecker
     _known: dict[bool, Bound | None] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def of(cls, parts: Sequence[Part], headline: _Judge, document: Mapping[str, Any]) -> _Joint:
-        """A judge for each part; the last run's is there already."""
+    def of(
+        cls, parts: Sequence[Part], headline: _ClaimChecker, document: Mapping[str, Any]
+    ) -> _Joint:
+        """Return a checker for each part; the last run's is given."""
         last = max(i for i, part in enumerate(parts) if not isinstance(part, Side))
-        judges: list[_Judge | _Stated] = [
+        judges: list[_ClaimChecker | _Stated] = [
             _Stated(part)
             if isinstance(part, Side)
-            else _Judge(part, theorems=_theorems(document, part), size=headline.size)
+            else _ClaimChecker(part, theorems=_theorems(document, part), size=headline.size)
             for part in parts
         ]
         judges[last] = headline
         return cls(judges, headline)
 
-    def check(self, claim: Claim) -> Checked:
-        """Hold a claim against the part, or the whole, that it is made of."""
+    def check(self, claim: Claim) -> CheckedClaim:
+        """Check a claim against the part, or the composition, that it is about."""
         if claim.where.startswith("verdict"):
             return self.headline.check(claim)
         if claim.part is not None:
@@ -316,20 +322,20 @@ class _Joint:
         seen = claim.theorem == ALL_SEEN
         if seen not in self._known:
             self._known[seen] = self._whole(_compositions() if seen else list(verifiers()))
-        whole = self._known[seen]
-        if whole is None:
+        joint = self._known[seen]
+        if joint is None:
             why = "releases with different kinds of bounds are not composed again"
-            return Checked(claim, Outcome.NOT_VERIFIED, why=why)
-        return _held(whole, claim)
+            return CheckedClaim(claim, Outcome.NOT_VERIFIED, why=why)
+        return _held(joint, claim)
 
     def _whole(self, names: Sequence[str]) -> Bound | None:
-        found = [judge.composable(names) for judge in self.judges]
-        known = [bound for bound in found if bound is not None]
-        gaussian = [bound.mu_squared for bound in known if isinstance(bound, Gaussian)]
-        if len(known) < len(found):
+        bounds = [judge.composable(names) for judge in self.judges]
+        usable = [bound for bound in bounds if bound is not None]
+        gaussian = [bound.mu_squared for bound in usable if isinstance(bound, Gaussian)]
+        if len(usable) < len(bounds):
             return None
-        if len(gaussian) < len(known):
-            return composed(known, self._failure)
+        if len(gaussian) < len(usable):
+            return composed(usable, self._failure)
         return _failing(Searched(top(sum(gaussian, ball(0)))), self._failure)
 
     @property
@@ -342,17 +348,17 @@ def _failing(bound: Gaussian, failure: arb) -> Bound:
     return Failing(bound, failure) if failure > 0 else bound
 
 
-def _held(bound: Bound, claim: Claim) -> Checked:
+def _held(bound: Bound, claim: Claim) -> CheckedClaim:
     done = _verified(bound, claim)
-    return done or Checked(claim, Outcome.NOT_VERIFIED, proven(bound, claim), NOT_LEAST)
+    return done or CheckedClaim(claim, Outcome.NOT_VERIFIED, proven(bound, claim), NOT_LEAST)
 
 
-def _verified(bound: Bound, claim: Claim) -> Checked | None:
-    """The claim, if the bound is certain to be at most as large."""
+def _verified(bound: Bound, claim: Claim) -> CheckedClaim | None:
+    """Return the verified claim if the bound is certain to be at most as large, else None."""
     if claim.quantity is Quantity.POWER:  # found once, by a search
         power = top(bound.power(claim.at))
         fine = power <= ball(claim.value)
-        return Checked(claim, Outcome.VERIFIED, as_float_up(power)) if fine else None
+        return CheckedClaim(claim, Outcome.VERIFIED, as_float_up(power)) if fine else None
     if not supports(bound, claim):
         return None
-    return Checked(claim, Outcome.VERIFIED, proven(bound, claim))
+    return CheckedClaim(claim, Outcome.VERIFIED, proven(bound, claim))

@@ -1,4 +1,4 @@
-"""Whether a bound supports a claimed number, and the smallest number that it supports instead."""
+"""Decide whether a bound supports a claimed number; find the smallest number that it supports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wane.verify.claims import Claim, Quantity
 
 
 def supports(bound: Bound, claim: Claim) -> bool:
-    """The bound is certain to be at most the claim, which is not of a power."""
+    """Return whether the bound is certainly at most the claim, which is not of a power."""
     value, at = ball(claim.value), ball(claim.at)
     if claim.quantity is Quantity.EPSILON:
         return bound.proves(value, at)
@@ -24,7 +24,7 @@ def supports(bound: Bound, claim: Claim) -> bool:
 
 
 def proven(bound: Bound, claim: Claim) -> float | None:
-    """The smallest number that the bound supports in the claim's place, nearly."""
+    """Return nearly the smallest number that the bound supports in the claim's place."""
     if claim.quantity is Quantity.EPSILON:
         return _least_epsilon(bound, claim)
     if claim.quantity is Quantity.POWER:
@@ -36,14 +36,14 @@ def proven(bound: Bound, claim: Claim) -> float | None:
 
 
 def _rho(bound: Bound) -> arb | None:
-    """An exact upper bound on the rho of zero-concentrated privacy, where there is one."""
+    """Return an exact upper bound on the rho of zero-concentrated privacy, where there is one."""
     if isinstance(bound, Concentrated):
         return bound.rho
     return top(bound.mu_squared / 2) if isinstance(bound, Gaussian) else None
 
 
 def _least_epsilon(bound: Bound, claim: Claim) -> float:
-    """To 1e-12, relatively, if the bound is as sharp; else to 1e-5."""
+    """Return the least supported epsilon to 1e-12, relatively, or to 1e-5 for a coarse bound."""
     at = ball(claim.at)
 
     def enough(epsilon: float) -> bool:
@@ -74,7 +74,7 @@ def _least_epsilon(bound: Bound, claim: Claim) -> float:
 def _stepped_down(
     enough: Callable[[float], bool], epsilon: float, step: float
 ) -> tuple[float, float]:
-    """The first of ever longer steps down that goes too far, and the one before.
+    """Return the first of ever longer steps down that goes too far, and the one before.
 
     Near the claim what is asked is what was just computed; far below it, grids are made anew.
     """

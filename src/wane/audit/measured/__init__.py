@@ -1,4 +1,4 @@
-"""Audits of real runs: what an attacker who sees the release can measurably tell apart.
+"""Audits of real runs: lower bounds on the leak that an attacker who sees the release measures.
 
 A measured audit runs the trainer itself on two neighbouring data sets, many times, and returns a
 lower bound on its privacy loss that holds with a stated confidence.  A claim below it is false, or

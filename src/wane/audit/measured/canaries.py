@@ -1,4 +1,4 @@
-"""Data made for audits: one record pushes as hard as the description allows, the rest are still.
+"""Data for audits: one record pushes as hard as the description allows, the others not at all.
 
 The losses are members of the described class, so that a correct trainer stays within its
 certificate; on full batches with a ridge they attain it.
@@ -79,7 +79,7 @@ def canary_pair(run: NoisyDescent) -> tuple[Quadratics, Quadratics]:
 
 
 def _curvature(run: NoisyDescent) -> float:
-    """None: a canary pushes with its whole bound, which leaves no room for curvature."""
+    """Return zero: a canary pushes with its whole bound, which leaves no room for curvature."""
     m = run.objective.strong_convexity or 0.0
     if m > 0.0 and not run.objective.clipped:
         raise InvalidDescription(

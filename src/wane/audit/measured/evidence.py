@@ -1,4 +1,4 @@
-"""What counts of right and wrong guesses prove, with exact binomial confidence.
+"""Lower bounds on privacy from counts of right and wrong guesses, with exact binomial confidence.
 
 At a threshold fixed in advance, the numbers of true and of false positives are binomial.  Their
 Clopper-Pearson bounds, at a level shared out over all thresholds, hold together with the stated
@@ -13,8 +13,8 @@ from typing import Any
 
 from scipy import special
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.guarantees import Guarantee
 
@@ -59,28 +59,28 @@ class Evidence:
 
     @property
     def mu(self) -> float:
-        """No smaller mu can be the truth, as far as the trials tell."""
-        found = [
+        """The largest mu that the trials rule out everything below."""
+        bounds = [
             float(special.ndtri(power) - special.ndtri(false_alarms))
             for point in self.points
             for power, false_alarms in point.directions
             if power > 0.0 and false_alarms < 1.0
         ]
-        return max([0.0, *found])
+        return max([0.0, *bounds])
 
     def epsilon(self, delta: float) -> float:
-        """No smaller epsilon can be the truth at this delta, as far as the trials tell."""
-        check.real("delta", delta, least=0.0, most=1.0)
-        found = [
+        """Return an epsilon below which the trials rule out every claim at this delta."""
+        arguments.real("delta", delta, least=0.0, most=1.0)
+        bounds = [
             math.log((power - delta) / false_alarms)
             for point in self.points
             for power, false_alarms in point.directions
             if power > delta and false_alarms > 0.0
         ]
-        return max([0.0, *found])
+        return max([0.0, *bounds])
 
     def refutes(self, guarantee: Guarantee) -> bool:
-        """Whether some attack beats what the guarantee allows any attack."""
+        """Return whether some attack beats what the guarantee allows any attack."""
         return any(
             power > guarantee.true_positive_rate(false_alarms)
             for point in self.points
@@ -109,7 +109,7 @@ class Evidence:
 
 def evidence_of(present: Array, absent: Array, thresholds: Array, *, confidence: float) -> Evidence:
     """Return what scores with and without the record prove at thresholds fixed beforehand."""
-    level = check.real("confidence", confidence, above=0.0)
+    level = arguments.real("confidence", confidence, above=0.0)
     if level >= 1.0:
         raise InvalidDescription(f"confidence must be below 1, got {confidence}; say 0.99.")
     if present.shape != absent.shape or present.ndim != 1 or not present.size:

@@ -1,4 +1,4 @@
-"""One training run, many canaries, each in or out by a coin of its own: a bound from one model.
+"""An audit by one training run with many canaries, each included by an independent coin.
 
 Source.  [steinke2023auditing, Theorem 5.2]: of r guesses, v or more are right with probability at
 most P[B >= v] + 2 m delta max_i P[v > B >= v - i] / i, where B is binomial with r trials of
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.run import private_generator, seeded_generator_voids_privacy
 
 Included = NDArray[np.bool_]
@@ -26,7 +26,7 @@ _LARGEST = 60.0  # an epsilon beyond this would be no privacy at all
 
 @dataclass(frozen=True)
 class OneRunEvidence:
-    """How many guesses were right in one run, and the epsilon that this rules out.
+    """The number of right guesses in one run, and the epsilon that this rules out.
 
     Attributes:
         canaries: records that were in or out by a fair coin.
@@ -61,8 +61,8 @@ def audit_one_run(
     into one number per canary, larger where the canary seems to be in.  The attacker speaks on
     the `guesses` canaries with the most extreme scores, half at each end.
     """
-    check.whole("canaries", canaries, least=2, most=10**9)
-    check.whole("guesses", guesses, least=2, most=canaries)
+    arguments.whole("canaries", canaries, least=2, most=10**9)
+    arguments.whole("guesses", guesses, least=2, most=canaries)
     generator = private_generator() if seed is None else seeded_generator_voids_privacy(seed)
     included = generator.random(canaries) < 0.5
     order = np.argsort(score(train(included, generator)), kind="stable")
@@ -78,8 +78,8 @@ def one_run_epsilon(
     right: int, *, guesses: int, canaries: int, delta: float, confidence: float
 ) -> float:
     """Return the largest epsilon that so many right guesses rule out, rounded down."""
-    check.real("delta", delta, least=0.0, most=1.0)
-    miss = 1.0 - check.real("confidence", confidence, above=0.0, most=1.0)
+    arguments.real("delta", delta, least=0.0, most=1.0)
+    miss = 1.0 - arguments.real("confidence", confidence, above=0.0, most=1.0)
 
     def ruled_out(epsilon: float) -> bool:
         return chance_of(right, guesses, canaries, epsilon, delta) < miss

@@ -21,7 +21,7 @@ from wane.run import GradientSums, Rows, descend, seeded_generator_voids_privacy
 
 @dataclass(frozen=True)
 class Replayed:
-    """What a replay saw.
+    """The result of a replay.
 
     Attributes:
         largest_move: the farthest that the changed record moved one averaged gradient.
@@ -43,7 +43,7 @@ class Replayed:
 
 @dataclass
 class _Watched:
-    """Gradient sums that remember where they were asked and compare with a neighbour there."""
+    """Gradient sums that record where they were asked and compare with a neighbour there."""
 
     inner: GradientSums
     neighbour: GradientSums
@@ -69,7 +69,7 @@ class _Watched:
 
 
 class _Recorder:
-    """A generator that writes down what it is asked for."""
+    """A generator that records its calls."""
 
     def __init__(self, seed: int) -> None:
         self._inner = seeded_generator_voids_privacy(seed)

@@ -1,4 +1,4 @@
-"""Run a trainer on two neighbouring data sets, many times, and weigh what its releases tell.
+"""Run a trainer many times on two neighbouring data sets, and attack its releases.
 
 The trials are split in halves.  On the first the attacker learns a direction and thresholds; on
 the second, which he has never seen, his guesses are counted.
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from tqdm import tqdm
 
+from wane import arguments
 from wane.arrays import Array
 from wane.audit.measured.evidence import Evidence, evidence_of
-from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.run import private_generator, seeded_generator_voids_privacy
 
@@ -34,8 +34,8 @@ class Discriminator:
 
     def scores(self, releases: Array) -> Array:
         """Return the score of every release."""
-        made: Array = releases @ self.direction
-        return made
+        scores: Array = releases @ self.direction
+        return scores
 
 
 def audit_release(
@@ -52,7 +52,7 @@ def audit_release(
     `present` runs with the canary record and `absent` without it (or with the replaced one).
     Audits use data made for them, so that a seed does no harm here.
     """
-    check.whole("trials", trials, least=40, most=10**9)
+    arguments.whole("trials", trials, least=40, most=10**9)
     generator = private_generator() if seed is None else seeded_generator_voids_privacy(seed)
     with tqdm(total=2 * trials, disable=not progress, unit="run", desc="audit") as bar:
         releases = [

@@ -9,7 +9,7 @@ from flint import arb
 from wane.balls.arithmetic import ball, top
 from wane.balls.lemmas import reach
 from wane.balls.lemmas.kinetic import UnderdampedChain
-from wane.balls.lemmas.shifted_girsanov import Letters, OverdampedChain
+from wane.balls.lemmas.shifted_girsanov import OverdampedChain, UnitTemperatureInBalls
 from wane.describe import Adjacency, FullBatch, LastIterate, NoisyDescent, Objective, Temperature
 from wane.describe.domains import Unbounded
 from wane.describe.samples import OverdampedRun, SampledPosterior, UnderdampedRun
@@ -72,8 +72,10 @@ class SampledTarget:
             )
         third = run.posterior.losses.laplacian_lipschitz
         M3 = None if third is None else ball(third) * _fullest(run) / T
-        letters = Letters(d, self.low / T, self.high / T, M3, eta * T, run.steps, self.start)
-        return OverdampedChain(letters)
+        constants = UnitTemperatureInBalls(
+            d, self.low / T, self.high / T, M3, eta * T, run.steps, self.start
+        )
+        return OverdampedChain(constants)
 
 
 def target_of(samples: SampledPosterior) -> SampledTarget | None:

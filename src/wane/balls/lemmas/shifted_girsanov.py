@@ -1,4 +1,4 @@
-"""How close an overdamped chain is to its target, again and in balls.
+"""The closeness of an overdamped chain to its target, computed again in balls.
 
 Theorem S of docs/proofs/langevin-overdamped.md with its letters, for a chain from one point.  Every
 choice of the free parameters and weights is valid: they are chosen in doubles, by a search of the
@@ -30,8 +30,8 @@ STRIDES = (1.5, 1.25)
 
 
 @dataclass(frozen=True)
-class Letters:
-    """A chain at temperature one: constants of the potential, step size, steps, start.
+class UnitTemperatureInBalls:
+    """The constants of a chain at temperature one: potential, step size, steps, start.
 
     Attributes:
         d: dimension.
@@ -51,12 +51,12 @@ class Letters:
 
     @property
     def usable(self) -> bool:
-        """The theorem's hypotheses are certain to hold."""
+        """Whether the theorem's hypotheses are certain to hold."""
         return bool(self.m > 0 and self.eta > 0 and self.eta * self.L < 2 and self.r0.is_finite())
 
 
 @dataclass(frozen=True)
-class Free:
+class GirsanovInBalls:
     """The theorem's free parameters, and four that shape the weights."""
 
     q1: float
@@ -71,13 +71,13 @@ class Free:
 
     @property
     def rest(self) -> float:
-        """What the two Hoelder exponents leave of one."""
+        """One minus the two Hoelder exponents."""
         return 1.0 - 1.0 / self.q1 - 1.0 / self.q2
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """The theorem's A_0, C and W."""
+class InductionBoundInBalls:
+    """The constants A_0, C and W of the theorem."""
 
     A0: arb
     C: arb
@@ -88,13 +88,13 @@ class Pieces:
 class OverdampedChain:
     """The bound for one chain, at any order, in both directions."""
 
-    x: Letters
+    x: UnitTemperatureInBalls
     blocks: tuple[int, float] = FINE
     _known: dict[tuple[bool, float], arb] = field(default_factory=dict)
-    _chosen: dict[bool, Free] = field(default_factory=dict)
+    _chosen: dict[bool, GirsanovInBalls] = field(default_factory=dict)
 
     def divergence(self, order: float, *, chain_first: bool) -> arb:
-        """An upper bound on the Renyi divergence of this order; infinite if none is found."""
+        """Return an upper bound on the Renyi divergence of this order; infinite if unknown."""
         key = chain_first, order
         if key not in self._known:
             with bits(BITS):
@@ -105,11 +105,11 @@ class OverdampedChain:
         below = [o for way, o in self._known if way is chain_first and o < order]
         if not self.x.usable or any(not self._known[chain_first, o].is_finite() for o in below):
             return arb.pos_inf()  # divergences grow with the order
-        starts = [Free(a, b) for a, b in product(FIRST_EXPONENTS, SECOND_EXPONENTS)]
+        starts = [GirsanovInBalls(a, b) for a, b in product(FIRST_EXPONENTS, SECOND_EXPONENTS)]
         if chain_first in self._chosen:
             starts.append(self._chosen[chain_first])
 
-        def rough(free: Free) -> float:
+        def rough(free: GirsanovInBalls) -> float:
             return as_float_up(self._coarse.at(order, chain_first, free))
 
         best = min(starts, key=rough)
@@ -120,32 +120,32 @@ class OverdampedChain:
 
     @cached_property
     def _coarse(self) -> OverdampedChain:
-        """The same chain in long blocks, to choose by."""
+        """The same chain in long blocks, by which parameters are chosen."""
         return OverdampedChain(self.x, COARSE)
 
-    def at(self, order: float, chain_first: bool, free: Free) -> arb:
-        """The theorem at these free parameters."""
+    def at(self, order: float, chain_first: bool, free: GirsanovInBalls) -> arb:
+        """Return the theorem's bound at these free parameters."""
         x, alpha, q1, q2 = self.x, ball(order), ball(free.q1), ball(free.q2)
         rest = 1 - 1 / q1 - 1 / q2
         if not rest > 0:
             return arb.pos_inf()
         beta = alpha if chain_first else 1 - alpha
         price = q1 * (beta * beta / rest - beta) / 4
-        found = self._pieces(price, free) if price > 0 else None
-        if found is None:
+        bound = self._pieces(price, free) if price > 0 else None
+        if bound is None:
             return arb.pos_inf()
-        left = 1 - 2 * q2 / q1 * found.W * x.L
-        start = start_cost(found.A0, m=x.m, d=x.d, r0=x.r0)
+        left = 1 - 2 * q2 / q1 * bound.W * x.L
+        start = start_cost(bound.A0, m=x.m, d=x.d, r0=x.r0)
         if start is None or not left > 0:
             return arb.pos_inf()
-        return top(((start + found.C) / q1 - x.d / (2 * q2) * left.log()) / (alpha - 1))
+        return top(((start + bound.C) / q1 - x.d / (2 * q2) * left.log()) / (alpha - 1))
 
     @cached_property
     def _c(self) -> arb:
         x = self.x
         with bits(BITS):
-            found = abs(1 - x.eta * x.m).max(abs(1 - x.eta * x.L))
-            return rounded_constant(found).max(arb(10) ** -8)
+            factor = abs(1 - x.eta * x.m).max(abs(1 - x.eta * x.L))
+            return rounded_constant(factor).max(arb(10) ** -8)
 
     @cached_property
     def _local(self) -> tuple[arb, arb, arb]:
@@ -160,8 +160,8 @@ class OverdampedChain:
             a0 = top(a0).max(arb(0))
             return a0, top(x.L * x.eta**2 / 2), top(2 * x.L**2 * x.eta**3 / 3)
 
-    def _pieces(self, price: arb, free: Free) -> Pieces | None:
-        """Steps 6 and 7 of the proof; None where they need more than there is."""
+    def _pieces(self, price: arb, free: GirsanovInBalls) -> InductionBoundInBalls | None:
+        """Return steps 6 and 7 of the proof; None where their conditions fail."""
         x, (a0, a1, _) = self.x, self._local
         g = ball(free.gradient * math.sqrt(float(x.L) * x.d))
         a = a0 + a1 * g
@@ -179,12 +179,14 @@ class OverdampedChain:
         last, J, noise = summed
         C = -x.d / (2 * other) * angle.cos().log() + price * a0 * a / (x.eta * k1)
         W = price * x.L**2 * x.eta**3 / (3 * u3) + price * a1 * a / (g * x.eta * k1)
-        return Pieces(top(1 / last), top(C + noise + J * a * a0), top(W + J * a * a1 / g))
+        return InductionBoundInBalls(
+            top(1 / last), top(C + noise + J * a * a0), top(W + J * a * a1 / g)
+        )
 
     def _blocks(
-        self, entering: arb, push: arb, a: float, free: Free
+        self, entering: arb, push: arb, a: float, free: GirsanovInBalls
     ) -> tuple[arb, arb, arb] | None:
-        """The last inverse weight, the sum J and the noise's price, block by block.
+        """Return the last inverse weight, the sum J and the noise's price, block by block.
 
         An inverse weight may be replaced by any smaller number.
         """
@@ -206,13 +208,13 @@ class OverdampedChain:
 
     @cached_property
     def _cut(self) -> list[tuple[int, int]]:
-        """The places 2 to N in blocks: first place and length."""
-        (single, growth), made, place = self.blocks, [], 2
+        """The steps 2 to N in blocks: first step and length."""
+        (single, growth), blocks, place = self.blocks, [], 2
         while place <= self.x.N:
             length = 1 if place < single else max(1, math.floor(growth * place))
-            made.append((place, min(length, self.x.N - place + 1)))
+            blocks.append((place, min(length, self.x.N - place + 1)))
             place += length
-        return made
+        return blocks
 
     @cached_property
     def _decay(self) -> tuple[float, float]:
@@ -234,19 +236,19 @@ class OverdampedChain:
             for place, _ in self._cut
         ]
 
-    def _slacks(self, a: float, free: Free) -> Iterator[float]:
-        """One minus the weights: a step's drift over the distance that is planned to be left.
+    def _slacks(self, a: float, free: GirsanovInBalls) -> Iterator[float]:
+        """Yield one minus the weights: a step's drift over the planned remaining distance.
 
         The plan is the cheapest way to zero for a distance that contracts, drifts and is pushed.
         """
         x, drift = self.x, free.drift * a
         log_c, gap = self._decay
-        whole = math.exp(x.N * log_c)
+        all_steps = math.exp(x.N * log_c)
         total = -math.expm1(2.0 * x.N * log_c) / (gap * (2.0 - gap))
         far = free.distance * (math.sqrt(x.d / float(x.m)) + float(x.r0))
         spread = free.noise * float(self._local[2]) * x.d
-        for kept, S1, S2 in self._sums:
-            planned = kept * far * S2 / total + drift * S1 * (1.0 - kept) / (1.0 + whole)
+        for decay, S1, S2 in self._sums:
+            planned = decay * far * S2 / total + drift * S1 * (1.0 - decay) / (1.0 + all_steps)
             size = math.hypot(planned, math.sqrt(spread * S2))
             wanted = drift / size if size > 0.0 else 1.0
             yield min(max(wanted, LEAST_SLACK), 1.0)
@@ -271,18 +273,21 @@ def start_cost(A: arb, *, m: arb, d: int, r0: arb) -> arb | None:
 
 
 def _share(v: float, P: float, Q: float) -> float:
-    """Where `-(d/2) ln(1 - v/w) + P/(1-w)` is least: `P w (w - v) = Q (1 - w)^2`, Q = d v/2."""
+    """Return the w that minimises `-(d/2) ln(1 - v/w) + P/(1-w)`.
+
+    It solves `P w (w - v) = Q (1 - w)^2` with Q = d v/2.
+    """
     b, root = 2.0 * Q - P * v, math.sqrt((P * v) ** 2 + 4.0 * P * Q * (1.0 - v))
     return 2.0 * Q / (b + root) if b > 0.0 else (root - b) / (2.0 * (P - Q))
 
 
 def _least(value: arb) -> arb:
-    """A lower end, cut where it is too large to matter."""
+    """Return a lower end, cut where it is too large to matter."""
     return value.lower().min(MOST_INVERSE)
 
 
 def _geometric(rho: arb, steps: int) -> tuple[arb, arb]:
-    """rho^steps and 1 + rho + ... + rho^(steps - 1), in a wider ball where rho may be one."""
+    """Return rho^steps and 1 + rho + ... + rho^(steps - 1), in a wider ball where rho may be 1."""
     if steps == 0:
         return arb(1), arb(0)
     power = rho**steps
@@ -293,26 +298,28 @@ def _geometric(rho: arb, steps: int) -> tuple[arb, arb]:
 
 
 def _convex(entering: arb, final: arb, rho: arb, kappa: arb) -> bool:
-    """Both summands are certain to be convex along the block, so that a chord lies above them."""
+    """Return whether both summands are certainly convex on the block, so that a chord is above."""
     drop = 1 - rho
     bends = drop <= 0 or entering * drop <= kappa or final * drop >= 2 * kappa
     return bool(kappa >= 0 and bends)
 
 
 def _charged(summand: Callable[[arb], arb], entering: arb, final: arb, convex: bool) -> arb:
-    """The mean of both ends under a chord, else the larger of them."""
+    """Return the mean of both ends under a chord, else the larger of them."""
     left, right = summand(entering), summand(final)
     return (left + right) / 2 if convex else left.max(right)
 
 
-def _descended(best: Free, height: Callable[[Free], float]) -> Free:
-    """Each parameter in turn moved by a factor if that helps."""
+def _descended(
+    best: GirsanovInBalls, height: Callable[[GirsanovInBalls], float]
+) -> GirsanovInBalls:
+    """Return the parameters after moving each in turn by a factor where that helps."""
     least = height(best)
-    for stride, row in product(STRIDES, fields(Free)):
+    for stride, row in product(STRIDES, fields(GirsanovInBalls)):
         for factor in (stride, 1.0 / stride):
             moved = replace(best, **{row.name: getattr(best, row.name) * factor})
-            found = height(moved) if moved.rest > 0.0 else math.inf
-            if found < least:
-                best, least = moved, found
+            value = height(moved) if moved.rest > 0.0 else math.inf
+            if value < least:
+                best, least = moved, value
                 break
     return best

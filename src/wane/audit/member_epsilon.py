@@ -1,4 +1,4 @@
-"""What one exact member leaks: an epsilon that no sound claim at a delta can undercut."""
+"""The epsilon of one exact member of a class: no sound claim at a delta can be smaller."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Leak(Protocol):
     """An exact member of a class, by what it leaks."""
 
     def epsilon(self, delta: float, above: float = 0.0) -> float:
-        """An epsilon that no sound claim at `delta` can undercut; 0 if not above the given one."""
+        """Return an epsilon that no sound claim at `delta` can undercut; 0 if not above `above`."""
         ...
 
 
@@ -45,7 +45,7 @@ class GaussianLeak:
     failure: float = 0.0
 
     def epsilon(self, delta: float, above: float = 0.0) -> float:
-        """The Gaussian epsilon, less what the event may hide."""
+        """Return the Gaussian epsilon, less what the event may hide."""
         if self.failure == 0.0:
             return gaussian_epsilon(delta, self.mu) * SHAVE
 
@@ -76,10 +76,10 @@ class MixtureLeak:
     missing: float = 0.0
 
     def epsilon(self, delta: float, above: float = 0.0) -> float:
-        """The largest epsilon whose delta some threshold shows to exceed `delta`."""
+        """Return the largest epsilon whose delta some threshold shows to exceed `delta`."""
         ways = ((self.first, self.second), (-self.second, -self.first))
-        found = max(self._one_way(p, q, delta) for p, q in ways)
-        return max(found * (1.0 - MIXTURE_ROUNDING) - MIXTURE_ROUNDING, 0.0)
+        largest = max(self._one_way(p, q, delta) for p, q in ways)
+        return max(largest * (1.0 - MIXTURE_ROUNDING) - MIXTURE_ROUNDING, 0.0)
 
     def _one_way(self, p: Array, q: Array, delta: float) -> float:
         low, high = float(min(p.min(), q.min())) - 9.0, float(max(p.max(), q.max())) + 9.0
@@ -90,20 +90,22 @@ class MixtureLeak:
         return max(best, self._best(p, q, closer, delta)[0])
 
     def _best(self, p: Array, q: Array, thresholds: Array, delta: float) -> tuple[float, int]:
-        """At each threshold epsilon solves P(Y > t) - e^epsilon Q(Y > t) = delta."""
+        """Return the best solution of P(Y > t) - e^epsilon Q(Y > t) = delta over thresholds t."""
         above = self._tails(p, thresholds) - delta
         below = self._tails(q, thresholds) + self.missing
         with np.errstate(divide="ignore", invalid="ignore"):
-            made = np.where((above > 0.0) & (below > 1e-280), np.log(above) - np.log(below), 0.0)
-        place = int(np.argmax(made))
-        return max(float(made[place]), 0.0), place
+            epsilons = np.where(
+                (above > 0.0) & (below > 1e-280), np.log(above) - np.log(below), 0.0
+            )
+        place = int(np.argmax(epsilons))
+        return max(float(epsilons[place]), 0.0), place
 
     def _tails(self, centres: Array, thresholds: Array) -> Array:
-        made = np.zeros(len(thresholds))
+        tails = np.zeros(len(thresholds))
         for begin in range(0, len(centres), 512):
             part = slice(begin, begin + 512)
-            made += special.ndtr(centres[part, None] - thresholds).T @ self.weights[part]
-        return made
+            tails += special.ndtr(centres[part, None] - thresholds).T @ self.weights[part]
+        return tails
 
 
 @dataclass(frozen=True)
@@ -113,19 +115,19 @@ class GridLeak:
     pair: ExactPair | IntervalPair
 
     def epsilon(self, delta: float, above: float = 0.0) -> float:
-        """The largest epsilon whose exact delta, from below, exceeds `delta`."""
-        found = 0.0
+        """Return the largest epsilon whose exact delta, from below, exceeds `delta`."""
+        largest = 0.0
         for reverse in (False, True):
 
             def exact(epsilon: float, reverse: bool = reverse) -> float:
                 return self.pair.hockey_stick(epsilon, reverse=reverse).lower
 
-            found = max(found, largest_epsilon(exact, delta, max(above, found)))
-        return found
+            largest = max(largest, largest_epsilon(exact, delta, max(above, largest)))
+        return largest
 
 
 def largest_epsilon(exact: Callable[[float], float], delta: float, above: float = 0.0) -> float:
-    """The largest epsilon found at which a decreasing delta still exceeds the given one.
+    """Return the largest epsilon found at which a decreasing delta still exceeds the given one.
 
     Zero if that is not so at the epsilon `above`, which spares a search that cannot win.
     """

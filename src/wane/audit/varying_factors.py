@@ -26,7 +26,7 @@ NEAR, FAR = 1e-12, 1e12
 
 
 @dataclass(frozen=True)
-class Path:
+class FactorPath:
     """Steps whose factors may be chosen, one entry each, in order.
 
     Attributes:
@@ -43,41 +43,41 @@ class Path:
 
 
 @dataclass(frozen=True)
-class Past:
-    """What happened before a path, per unit of weight: mean `shift`, variance `variance`."""
+class PathSoFar:
+    """The law before a path, per unit of weight: mean `shift`, variance `variance`."""
 
     shift: float = 0.0
     variance: float = 0.0
 
 
-NOTHING = Past()
+NOTHING = PathSoFar()
 
 
-def worst_mu_squared(path: Path, past: Past = NOTHING) -> float:
-    """The exact squared mu of the worst chain found."""
+def worst_mu_squared(path: FactorPath, past: PathSoFar = NOTHING) -> float:
+    """Return the exact squared mu of the worst chain found."""
     weights = _weights(path, past)
     mean = past.shift * weights[0] + float(np.dot(path.shifts, weights[1:]))
     variance = past.variance * weights[0] ** 2 + float(np.dot(path.noise_stds**2, weights[1:] ** 2))
     return float(mean * mean / variance)
 
 
-def _weights(path: Path, past: Past) -> Array:
-    """Weights after each step, and before the first, with the last one equal to one."""
+def _weights(path: FactorPath, past: PathSoFar) -> Array:
+    """Return the weights after each step, and before the first; the last one is one."""
     if np.array_equal(path.low, path.high):  # nothing to choose
         return np.concatenate([np.cumprod(path.high[::-1])[::-1], [1.0]])
     roots = _roots(path, past)
-    best, made = roots[-1], np.empty(len(roots))
+    best, weights = roots[-1], np.empty(len(roots))
     if not best > 0.0:
         best = 1.0
-    made[-1] = 1.0
+    weights[-1] = 1.0
     for t in range(len(roots) - 1, 0, -1):
         wish = roots[t - 1] / best
-        made[t - 1] = min(max(wish, path.low[t - 1] * made[t]), path.high[t - 1] * made[t])
-    return made
+        weights[t - 1] = min(max(wish, path.low[t - 1] * weights[t]), path.high[t - 1] * weights[t])
+    return weights
 
 
-def _roots(path: Path, past: Past) -> list[float]:
-    """For each step the weight that would be best if the run ended there.
+def _roots(path: FactorPath, past: PathSoFar) -> list[float]:
+    """Return for each step the weight that would be best if the run ended there.
 
     The cost of the steps so far is a convex function of the weight after them; only its derivative
     is kept: piece i has this slope and intercept between knot i and the next.
@@ -87,7 +87,7 @@ def _roots(path: Path, past: Past) -> list[float]:
     knots, slope = np.zeros(1), np.array([past.variance / scale])
     intercept = np.array([-past.shift / top])
     root = _root(slope, intercept, 0)
-    found = [root]
+    roots = [root]
     for t in range(len(path.shifts)):
         low, high = float(path.low[t]), float(path.high[t])
         knots, slope, intercept = _pulled((knots, slope, intercept), root, low, high)
@@ -96,13 +96,13 @@ def _roots(path: Path, past: Past) -> list[float]:
         at_knots = slope * knots + intercept
         place = max(int(np.searchsorted(at_knots, 0.0)) - 1, 0)
         root = _root(slope, intercept, place)
-        found.append(root)
+        roots.append(root)
         if 0.0 < root < np.inf:
             first = max(int(np.searchsorted(knots, NEAR * root, side="right")) - 1, 0)
-            kept = slice(first, int(np.searchsorted(knots, FAR * root)) + 1)
-            knots, slope, intercept = knots[kept], slope[kept], intercept[kept]
+            reachable = slice(first, int(np.searchsorted(knots, FAR * root)) + 1)
+            knots, slope, intercept = knots[reachable], slope[reachable], intercept[reachable]
             knots[0] = 0.0
-    return found
+    return roots
 
 
 def _root(slope: Array, intercept: Array, place: int) -> float:
@@ -112,7 +112,7 @@ def _root(slope: Array, intercept: Array, place: int) -> float:
 
 
 def _pulled(pieces: Pieces, root: float, low: float, high: float) -> Pieces:
-    """The derivative seen through the next factor: the best of all allowed sizes of it.
+    """Return the derivative seen through the next factor: the best of all its allowed sizes.
 
     Below root/high the largest factor is best, above root/low the smallest, between them a factor
     that leads to the root, at no cost.
