@@ -10,8 +10,8 @@ pytest.importorskip("flint")
 from runs import make_run
 from wane.balls.arithmetic import PRECISION, ball, bits, top
 from wane.balls.gaussian import gaussian_delta
-from wane.balls.lemmas.accounts import Sampled, Workshop, _norms, _sums
-from wane.balls.lemmas.sampled_steps import Direction, PlainStep, SampledStep, exceeding
+from wane.balls.lemmas.accounts import AccountBuilder, Sampled, _norms, _sums
+from wane.balls.lemmas.sampled_steps import PairOrder, PlainStep, SampledStep, exceeding
 from wane.describe import Adjacency, EveryIterate, NoiseMultiplier, Objective, Poisson
 from wane.theorems.composition.verifier import poisson_composition
 
@@ -41,25 +41,25 @@ def test_sums_without_a_subtraction(spacing):
 def test_gaussian_steps_on_a_grid(mu):
     """At 1e-13 the widest cell allowed once took two terabytes."""
     with bits(PRECISION):
-        account = Workshop().bound([(PlainStep(ball(mu)), 4)], (Direction.REMOVE,))
+        account = AccountBuilder().bound([(PlainStep(ball(mu)), 4)], (PairOrder.REMOVE,))
         for place in DEVIATIONS:
             epsilon = 2.0 * mu * place + 2.0 * mu * mu
             assert near(account, lambda e: gaussian_delta(e, ball(2.0 * mu)), epsilon), place
 
 
-@pytest.mark.parametrize("direction", Direction)
+@pytest.mark.parametrize("direction", PairOrder)
 @pytest.mark.parametrize(("mu", "rate"), [(0.015, 0.16), (0.3, 0.5)])
 def test_one_sampled_step_on_a_grid(direction, mu, rate):
     """Down to deltas of 1e-12; cells were once joined as if only those above 1e-8 mattered."""
     with bits(PRECISION):
         step = SampledStep(ball(mu), ball(rate))
-        account = Sampled((Workshop().account([(step, 1)], direction),))
+        account = Sampled((AccountBuilder().account([(step, 1)], direction),))
 
         def exact(epsilon):
             return ball(exceeding(step, direction, float(epsilon)))
 
         for place in DEVIATIONS:
-            outcome = np.array([-place if direction is Direction.ADD else place + mu / 2.0])
+            outcome = np.array([-place if direction is PairOrder.ADD else place + mu / 2.0])
             epsilon = max(float(step.losses(direction, outcome)[0]), 0.0)
             assert near(account, exact, epsilon), place
 
@@ -68,7 +68,7 @@ def normal(x, mean):
     return np.exp(-((x - mean) ** 2) / 2.0) / math.sqrt(2.0 * math.pi)
 
 
-@pytest.mark.parametrize("direction", Direction)
+@pytest.mark.parametrize("direction", PairOrder)
 def test_one_step_exactly(direction):
     """Against the integral of what one density exceeds the other by, on a fine grid."""
     mu, rate = 1.3, 0.3
@@ -76,16 +76,16 @@ def test_one_step_exactly(direction):
     plain, up, down = normal(x, 0.0), normal(x, mu), normal(x, -mu)
     mixed, mirrored = (1 - rate) * plain + rate * up, (1 - rate) * plain + rate * down
     one, other = {
-        Direction.REMOVE: (mixed, plain),
-        Direction.ADD: (plain, mixed),
-        Direction.REPLACE: (mixed, mirrored),
-        Direction.FIXED: (mixed, plain),  # the same at losses above zero
+        PairOrder.REMOVE: (mixed, plain),
+        PairOrder.ADD: (plain, mixed),
+        PairOrder.REPLACE: (mixed, mirrored),
+        PairOrder.FIXED: (mixed, plain),  # the same at losses above zero
     }[direction]
     with bits(PRECISION):
         step = SampledStep(ball(mu), ball(rate))
         for epsilon in (0.0, 0.1, 0.3, 1.0, 2.5):
             exact = width * float(np.sum(np.maximum(one - math.exp(epsilon) * other, 0.0)))
-            (known,) = Workshop().bound([(step, 1)], (direction,)).accounts
+            (known,) = AccountBuilder().bound([(step, 1)], (direction,)).accounts
             assert known.delta(epsilon) == pytest.approx(exact, rel=1e-6, abs=1e-12)
 
 

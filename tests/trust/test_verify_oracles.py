@@ -19,17 +19,17 @@ pytest.importorskip("flint")
 from flint import arb
 
 from twins.samplers import exact_divergences
-from wane.balls.lemmas.moduli import Affine, Modulus
+from wane.balls.lemmas.moduli import AffineModulus, ModulusInBalls
 from wane.balls.lemmas.shifted_girsanov import OverdampedChain, UnitTemperatureInBalls
-from wane.balls.lemmas.tangent_programme import Stretch, least_cost
+from wane.balls.lemmas.tangent_programme import StepsInBalls, least_cost
 from wane.describe.chain import Overdamped, PointStart, Target
 from wane.describe.distance import Direction, Question
 
 
-def modulus(*lines: tuple[float, float]) -> Modulus:
+def modulus(*lines: tuple[float, float]) -> ModulusInBalls:
     """The least of some lines, as a bound on the squared distance after a step."""
-    rows = tuple(Affine(arb(slope), arb(offset)) for slope, offset in lines)
-    return Modulus(rows, (), arb(1))
+    rows = tuple(AffineModulus(arb(slope), arb(offset)) for slope, offset in lines)
+    return ModulusInBalls(rows, (), arb(1))
 
 
 def brute(
@@ -79,7 +79,7 @@ def test_meetings_are_above_the_programme_and_near_it(seed):
     variances = [float(rng.uniform(0.3, 3.0)) for _ in range(steps)]
     start = float(rng.uniform(0.3, 3.0))
     stretches = [
-        Stretch(modulus(*rows), arb(shift), arb(variance), 1)
+        StepsInBalls(modulus(*rows), arb(shift), arb(variance), 1)
         for rows, shift, variance in zip(lines, shifts, variances, strict=True)
     ]
     proven = float(least_cost(stretches, arb(start)))

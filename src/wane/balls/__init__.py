@@ -1,1 +1,1 @@
-"""Real numbers with proven error, and the mathematics of the verifiers in them."""
+"""Real numbers with proven error (balls), and the mathematics of the verifiers in them."""

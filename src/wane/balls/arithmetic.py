@@ -1,4 +1,4 @@
-"""Real numbers with a proven error: what every computation of the verifier is made of.
+"""Arithmetic of real numbers with a proven error, by python-flint.
 
 A ball is an interval that is known to hold the true value.  A comparison of two balls is true only
 if it is true of everything they hold, so an undecided one never counts in favour of a claim.
@@ -30,54 +30,54 @@ def bits(precision: int) -> Iterator[None]:
 
 
 def ball(number: float | int | Fraction) -> arb:
-    """The number itself, exactly (a fraction as nearly as the precision allows)."""
+    """Return the number itself, exactly (a fraction as nearly as the precision allows)."""
     if isinstance(number, Fraction):
         return arb(fmpq(number.numerator, number.denominator))
     return arb(number)
 
 
 def top(value: arb) -> arb:
-    """The upper end of a ball, as an exact number; infinity for a ball that holds anything."""
+    """Return the upper end of a ball, as an exact number; infinity if it is not a number."""
     return value.upper() if not value.is_nan() else arb.pos_inf()
 
 
 def rounded_constant(value: arb) -> arb:
-    """A Lipschitz constant that is not smaller, exact, positive, and not too near to one.
+    """Return a Lipschitz constant not smaller: exact, positive, and not too near to one.
 
     Any larger constant is one, too.  Sums of powers of a number that differs from one by less than
     the precision would hold nothing but error.
     """
-    found = top(value)
+    constant = top(value)
     gap = arb(2) ** (-NEAR_ONE)
-    if found <= 0:
+    if constant <= 0:
         return arb(2) ** -200_000
-    if found <= 1:
-        return arb(1) if found > 1 - gap else found
-    return 1 + gap if found < 1 + gap else found
+    if constant <= 1:
+        return arb(1) if constant > 1 - gap else constant
+    return 1 + gap if constant < 1 + gap else constant
 
 
 def refined(compute: Callable[[], arb]) -> arb:
-    """What `compute` returns at a precision at which its error is small."""
+    """Return what `compute` returns at a precision at which its error is small."""
     precision = PRECISION
     while True:
         with bits(precision):
-            found = compute()
-        accurate = found.is_finite() and (
-            found.rel_accuracy_bits() >= ACCURATE or found.is_zero() or abs(found) < NOTHING
+            result = compute()
+        accurate = result.is_finite() and (
+            result.rel_accuracy_bits() >= ACCURATE or result.is_zero() or abs(result) < NOTHING
         )
         if accurate or precision >= MOST_PRECISION:
-            return found
+            return result
         precision *= 2
 
 
 def as_float_up(value: arb) -> float:
-    """A double that is not below the ball."""
+    """Return a double that is not below the ball."""
     import math
 
-    found = top(value)
-    if not found.is_finite():
+    end = top(value)
+    if not end.is_finite():
         return math.inf
-    near = float(found)
-    while not arb(near) >= found:
+    near = float(end)
+    while not arb(near) >= end:
         near = math.nextafter(near, math.inf)
     return near

@@ -1,4 +1,4 @@
-"""How many other records a Poisson batch holds: binomial probabilities in balls."""
+"""Binomial probabilities of the number of other records in a Poisson batch, in balls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SMALL = 1e-40
 
 
 def mass(trials: int, rate: Fraction, count: int) -> arb:
-    """The probability of exactly this many."""
+    """Return the probability of exactly this many."""
     choose = (ball(trials) + 1).lgamma() - (ball(count) + 1).lgamma()
     choose -= (ball(trials - count) + 1).lgamma()
     inside = count * ball(rate).log() if count else arb(0)
@@ -21,7 +21,7 @@ def mass(trials: int, rate: Fraction, count: int) -> arb:
 
 
 def tail(trials: int, rate: Fraction, most: int) -> arb:
-    """An upper bound on the probability of more than `most`, nearly exact above the mean."""
+    """Return an upper bound on the probability of more than `most`, nearly exact above the mean."""
     if most >= trials:
         return arb(0)
     if most < trials * rate:
@@ -41,7 +41,7 @@ def tail(trials: int, rate: Fraction, most: int) -> arb:
 
 
 def cap(trials: int, rate: Fraction, probability: float) -> tuple[int, arb]:
-    """The smallest size that is exceeded with at most this probability, and that probability."""
+    """Return the smallest size exceeded with at most this probability, and that probability."""
     low, high = -1, trials
     limit = ball(probability)
     while high - low > 1:
@@ -54,15 +54,15 @@ def cap(trials: int, rate: Fraction, probability: float) -> tuple[int, arb]:
 
 
 def bins(trials: int, rate: Fraction, most: int) -> list[tuple[int, int, arb]]:
-    """Ranges of sizes, at most about so many, and bounds on their probabilities."""
+    """Return ranges of sizes, at most about so many, and bounds on their probabilities."""
     mean = float(trials * rate)
     spread = float(mean * (1.0 - float(rate))) ** 0.5
     first = max(0, int(mean - 12.0 * spread) - 4)
     last = min(trials, int(mean + 14.0 * spread) + 8)
     width = max(1, (last - first + 1) // most)
-    made: list[tuple[int, int, arb]] = []
+    ranges: list[tuple[int, int, arb]] = []
     term, count, odds = mass(trials, rate, first), first, ball(rate / (1 - rate))
-    whole = arb(0)
+    covered = arb(0)
     while count <= last:
         end, total = min(count + width - 1, last), arb(0)
         low = count
@@ -70,11 +70,11 @@ def bins(trials: int, rate: Fraction, most: int) -> list[tuple[int, int, arb]]:
             total += term
             term = term * odds * (trials - count) / (count + 1)
             count += 1
-        made.append((low, end, total))
-        whole += total
-    rest = top(abs(1 - whole))
+        ranges.append((low, end, total))
+        covered += total
+    rest = top(abs(1 - covered))
     if first:
-        made.append((0, first - 1, rest))
+        ranges.append((0, first - 1, rest))
     if last < trials:
-        made.append((last + 1, trials, rest))
-    return made
+        ranges.append((last + 1, trials, rest))
+    return ranges

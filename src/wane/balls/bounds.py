@@ -1,4 +1,4 @@
-"""What the verifier can prove of a description, theorem by theorem.
+"""The privacy bounds that a verifier can prove of a description.
 
 Every bound answers with an upper bound on delta at any epsilon and on an attacker's power, in
 balls.  The hypotheses are judged here again, from the description alone.
@@ -32,22 +32,22 @@ class Bound(ABC):
 
     @abstractmethod
     def delta(self, epsilon: arb) -> arb:
-        """An upper bound on delta at this exact epsilon."""
+        """Return an upper bound on delta at this exact epsilon."""
 
     def proves(self, epsilon: arb, delta: arb) -> bool:
-        """Whether (epsilon, delta) is certain to hold."""
+        """Return whether (epsilon, delta) is certain to hold."""
         return bool(top(self.delta(epsilon)) <= delta)
 
     def for_group(self, size: int) -> Bound:
-        """The bound for `size` records that change one after the other."""
+        """Return the bound for `size` records that change one after the other."""
         return self if size == 1 else Grouped(self, size)
 
-    def widen(self) -> bool:
-        """Search longer for a bound on power, once and for all; False if nothing is left to try."""
+    def refine(self) -> bool:
+        """Refine the bound on power if a finer computation exists; return whether it did."""
         return False
 
     def power(self, rate: float) -> arb:
-        """An upper bound on the power of attacks at this false positive rate.
+        """Return an upper bound on the power of attacks at this false positive rate.
 
         `delta + e^eps rate` and `1 - e^-eps (1 - delta - rate)` bound it for every epsilon.
         """
@@ -65,7 +65,7 @@ class Bound(ABC):
         return lowest
 
     def _least(self, rule: Callable[[arb, arb], arb]) -> arb:
-        """The least value of a rule that grows with epsilon and with delta, nearly."""
+        """Return nearly the least value of a rule that grows with epsilon and with delta."""
         lowest, best = arb(1), 0
         for i, epsilon in enumerate(LADDER):
             e = ball(epsilon)
@@ -86,13 +86,13 @@ class Bound(ABC):
 
     @cached_property
     def _sketch(self) -> dict[float, arb]:
-        """The profile at the steps of the ladder, as far as it was asked for."""
+        """The profile at the steps of the ladder, as far as it was computed."""
         return {}
 
 
 @dataclass(frozen=True)
 class Gaussian(Bound):
-    """mu-GDP, for an upper bound on mu^2."""
+    """The bound mu-GDP, for an upper bound on mu^2."""
 
     mu_squared: arb
 
@@ -102,40 +102,42 @@ class Gaussian(Bound):
         return top(top(self.mu_squared).sqrt())
 
     def delta(self, epsilon: arb) -> arb:
-        """The Gaussian profile."""
+        """Return the Gaussian profile."""
         return gaussian_delta(epsilon, self.mu)
 
     def for_group(self, size: int) -> Gaussian:
-        """Gaussian again: mu grows linearly."""
+        """Return the Gaussian bound with mu times the size."""
         return self if size == 1 else Gaussian(top(self.mu_squared * size**2))
 
     def power(self, rate: float) -> arb:
-        """The Gaussian power."""
+        """Return the Gaussian power."""
         return gaussian_power(ball(rate), self.mu)
 
 
 @dataclass(frozen=True)
 class Searched(Gaussian):
-    """mu-GDP, for a mu^2 that a search has found; a longer search may find a smaller one."""
+    """The bound mu-GDP, for a mu^2 found by a search; a longer search may find a smaller one."""
 
     longer: Callable[[], arb | None] | None = None
     tight: ClassVar[bool] = False
 
     def for_group(self, size: int) -> Searched:
-        """Gaussian again: mu grows linearly."""
+        """Return the Gaussian bound with mu times the size."""
         if size == 1:
             return self
 
         def longer() -> arb | None:
-            found = None if self.longer is None else self.longer()
-            return None if found is None else top(found * size**2)
+            mu_squared = None if self.longer is None else self.longer()
+            return None if mu_squared is None else top(mu_squared * size**2)
 
         return Searched(top(self.mu_squared * size**2), longer if self.longer else None)
 
     def searched(self) -> Searched:
-        """The least of this and of what the longer search finds."""
-        found = None if self.longer is None else self.longer()
-        return Searched(self.mu_squared if found is None else top(self.mu_squared.min(found)))
+        """Return the least of this bound and of what the longer search finds."""
+        mu_squared = None if self.longer is None else self.longer()
+        return Searched(
+            self.mu_squared if mu_squared is None else top(self.mu_squared.min(mu_squared))
+        )
 
 
 @dataclass(frozen=True)
@@ -147,24 +149,24 @@ class Failing(Bound):
     tight: ClassVar[bool] = False
 
     def delta(self, epsilon: arb) -> arb:
-        """The inner delta and the failure."""
+        """Return the inner delta plus the failure."""
         return self.inner.delta(epsilon) + self.failure
 
     def power(self, rate: float) -> arb:
-        """The inner power and the failure, or what the profile gives."""
+        """Return the least of the inner power plus the failure and what the profile gives."""
         return top(self.inner.power(rate) + self.failure).min(top(super().power(rate)))
 
 
 @dataclass(frozen=True)
 class Grouped(Bound):
-    """A bound on one record, taken along a chain of `size` data sets that differ in one each."""
+    """A bound on one record along a chain of `size` data sets that differ in one record each."""
 
     inner: Bound
     size: int
     tight: ClassVar[bool] = False
 
     def delta(self, epsilon: arb) -> arb:
-        """Each link adds its own delta, magnified by e^share for every link before it.
+        """Return the sum of the links' deltas, each times e^share for every link before it.
 
         Shares may differ, and be negative: they are evenly spaced here, which is best for Gaussian
         links, and the spacing is searched for.
@@ -178,7 +180,7 @@ class Grouped(Bound):
         return least.min(self._spaced(epsilon, self._spacings[near]))
 
     def proves(self, epsilon: arb, delta: arb) -> bool:
-        """As any bound; if the spacing for epsilons of about this size fails, by one of its own."""
+        """Return whether it holds by the usual spacing for this epsilon, or by one of its own."""
         if super().proves(epsilon, delta):
             return True
         if self.size > MOST_LINKS or not self._usual > 0.0:
@@ -186,7 +188,7 @@ class Grouped(Bound):
         return bool(self._spaced(epsilon, self._searched(epsilon)) <= delta)
 
     def _searched(self, epsilon: arb) -> float:
-        """The spacing that is nearly best for this epsilon."""
+        """Return the spacing that is nearly best for this epsilon."""
 
         def rough(place: float) -> float:
             return float(self._spaced(epsilon, self._usual * math.exp(place)))
@@ -194,7 +196,7 @@ class Grouped(Bound):
         return self._usual * math.exp(golden(rough, -math.log(16.0), math.log(16.0), 12))
 
     def _spaced(self, epsilon: arb, spacing: float) -> arb:
-        """The sum over links, the smallest share first; they add up to epsilon exactly."""
+        """Return the sum over links, smallest share first; the shares add up to epsilon exactly."""
         total, before = arb(0), arb(0)
         for link in range(self.size):
             share = epsilon / self.size + ball(spacing) * (2 * link - self.size + 1) / 2
@@ -203,7 +205,7 @@ class Grouped(Bound):
         return top(total).min(arb(1))
 
     def _link(self, share: arb) -> arb:
-        """One link's delta; for a negative share by way of the complement of an event."""
+        """Return one link's delta; for a negative share by way of the complement of an event."""
         if share >= 0:
             return self.inner.delta(share)
         if share < 0:
@@ -217,11 +219,11 @@ class Grouped(Bound):
 
     @cached_property
     def _usual(self) -> float:
-        """The square of the mu that a link amounts to at a delta of 1e-5, roughly."""
+        """The square of the mu to which a link is comparable at a delta of 1e-5, roughly."""
         goal = 1e-5
 
         def crossing(function: Callable[[float], float], low: float, high: float) -> float:
-            """Where a function that falls comes down to the goal, in logarithms."""
+            """Return where a decreasing function reaches the goal, in logarithms."""
             for _ in range(24):
                 middle = math.sqrt(low * high)
                 low, high = (middle, high) if function(middle) > goal else (low, middle)
@@ -234,11 +236,11 @@ class Grouped(Bound):
         return 1.0 / root**2
 
     def power(self, rate: float) -> arb:
-        """A test that is right about the whole chain beats the power of each link in turn."""
-        found = rate
+        """Return the power along the chain: a test of its ends is a test of each link in turn."""
+        power = rate
         for _ in range(self.size):
-            found = min(as_float_up(self.inner.power(found)), 1.0)
-        return ball(found)
+            power = min(as_float_up(self.inner.power(power)), 1.0)
+        return ball(power)
 
 
 @dataclass(frozen=True)
@@ -248,19 +250,19 @@ class Mixture(Bound):
     parts: tuple[tuple[int, Gaussian], ...]
 
     def delta(self, epsilon: arb) -> arb:
-        """The average."""
+        """Return the average."""
         total = sum((n * part.delta(epsilon) for n, part in self.parts), arb(0))
         return total / sum(n for n, _ in self.parts)
 
 
 @dataclass(frozen=True)
 class Concentrated(Bound):
-    """rho-zCDP: the Renyi divergence of order a is at most rho a."""
+    """The bound rho-zCDP: the Renyi divergence of order a is at most rho a."""
 
     rho: arb
 
     def delta(self, epsilon: arb) -> arb:
-        """The least over orders of `e^((a-1)(rho a - eps)) (1 - 1/a)^a / (a - 1)`."""
+        """Return the least over orders of `e^((a-1)(rho a - eps)) (1 - 1/a)^a / (a - 1)`."""
         if not self.rho.is_finite():
             return arb(1)
 
@@ -273,11 +275,11 @@ class Concentrated(Bound):
 
 
 def search(value: Callable[[float], arb], low: float, high: float) -> arb:
-    """The least value that a scan of `value` and a search around its best point find."""
+    """Return the least value that a scan of `value` and a search around its best point find."""
 
     def rough(place: float) -> float:
-        found = value(math.exp(place))
-        return float(found.mid()) if found.is_finite() else math.inf
+        result = value(math.exp(place))
+        return float(result.mid()) if result.is_finite() else math.inf
 
     first, last = math.log(low), math.log(high)
     grid = [first + (last - first) * i / 160 for i in range(161)]
@@ -288,7 +290,7 @@ def search(value: Callable[[float], arb], low: float, high: float) -> arb:
 
 
 def golden(height: Callable[[float], float], a: float, b: float, steps: int) -> float:
-    """Where a function with one valley is nearly least: golden section."""
+    """Return nearly the minimiser of a function with one valley, by golden section."""
     ratio = (math.sqrt(5.0) - 1.0) / 2.0
     left, right = b - ratio * (b - a), a + ratio * (b - a)
     at_left, at_right = height(left), height(right)

@@ -11,14 +11,14 @@ FAR = 1_000_000
 
 
 def normal_tail(x: arb) -> arb:
-    """The probability that a standard normal variable is above `x`."""
+    """Return the probability that a standard normal variable is above `x`."""
     if x > FAR:
         return arb(0).union((-x * x / 2).exp() if x < 10 * FAR else arb(2) ** -(10**11))
     return (x / arb(2).sqrt()).erfc() / 2
 
 
 def gaussian_delta(epsilon: arb, mu: arb) -> arb:
-    """`Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)`, for an exact `mu`."""
+    """Return `Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)`, for an exact `mu`."""
     if mu.is_zero():
         return arb(0)
     if not mu.is_finite():
@@ -39,7 +39,7 @@ def _delta(epsilon: arb, mu: arb) -> arb:
 
 
 def gaussian_power(false_positive_rate: arb, mu: arb) -> arb:
-    """`Phi(Phi^-1(rate) + mu)`: the best attack at this false positive rate."""
+    """Return `Phi(Phi^-1(rate) + mu)`: the best attack at this false positive rate."""
     if not mu.is_finite():
         return arb(1)
 

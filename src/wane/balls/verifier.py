@@ -1,4 +1,4 @@
-"""What a verifier is: a theorem's bound in balls, and what the judge may know of it."""
+"""The class of verifiers: a theorem's bound in balls, and the facts that the judge needs of it."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ class _ClaimChecker:
                 bound = bound.searched()
                 self._known[name] = rows[-1] = bound, ""
                 done = _verified(bound, claim)
-            while done is None and claim.quantity is Quantity.POWER and bound.widen():
+            while done is None and claim.quantity is Quantity.POWER and bound.refine():
                 done = _verified(bound, claim)
             if done is not None:
                 return done

@@ -1,4 +1,4 @@
-"""Many sampled steps together: grids convolved by Fourier transforms, errors bounded.
+"""Composition of sampled steps: grids convolved by Fourier transforms, with bounded errors.
 
 The masses are tilted first: multiplied by e^(theta loss), so that the losses near the epsilon asked
 for become likely and rounding errors are small beside them.  To the sum over losses above epsilon
@@ -24,11 +24,11 @@ from wane.balls.arithmetic import as_float_up, ball, top
 from wane.balls.bounds import Bound, Gaussian, Mixture
 from wane.balls.lemmas.positions import TooLarge
 from wane.balls.lemmas.sampled_steps import (
-    Direction,
     Extent,
     Grid,
-    Losses,
+    PairOrder,
     PlainStep,
+    StepLosses,
     exceeding,
     on_grid,
 )
@@ -55,18 +55,18 @@ LEAST = 1e-150
 
 @dataclass(frozen=True)
 class Single:
-    """One step, which needs no grid."""
+    """The account of one step, which needs no grid."""
 
-    step: Losses
-    direction: Direction
+    step: StepLosses
+    direction: PairOrder
 
     def delta(self, epsilon: float) -> float:
-        """An upper bound on delta."""
+        """Return an upper bound on delta."""
         return exceeding(self.step, self.direction, epsilon)
 
 
 @dataclass(frozen=True)
-class Account:
+class ComposedAccount:
     """Counted grids of one spacing."""
 
     parts: tuple[tuple[Grid, int], ...]
@@ -75,7 +75,7 @@ class Account:
 
     @cached_property
     def steps(self) -> int:
-        """How many steps."""
+        """The number of steps."""
         return sum(count for _, count in self.parts)
 
     @cached_property
@@ -85,19 +85,19 @@ class Account:
 
     @cached_property
     def largest(self) -> float:
-        """No sum of losses on the grids is larger."""
+        """A bound on every sum of losses on the grids."""
         tops = [(grid.first + len(grid.mass)) * grid.spacing * n for grid, n in self.parts]
         return sum(tops) + 1e-9 * sum(abs(top) for top in tops)
 
     def log_moment(self, theta: float) -> float:
-        """Logarithm of E e^(theta loss), of all steps."""
+        """Return the logarithm of E e^(theta loss), of all steps."""
         if theta not in self._moments:
-            found = (count * _log_moment(grid, theta) for grid, count in self.parts)
-            self._moments[theta] = math.fsum(found)
+            logarithms = (count * _log_moment(grid, theta) for grid, count in self.parts)
+            self._moments[theta] = math.fsum(logarithms)
         return self._moments[theta]
 
     def saddle(self, epsilon: float) -> float:
-        """The tilt on a ladder that makes epsilon most likely; any tilt gives a valid bound."""
+        """Return the tilt on a ladder that makes epsilon most likely; any tilt is valid."""
         return min(self.tilts, key=lambda theta: self.log_moment(theta) - theta * epsilon)
 
     @cached_property
@@ -107,12 +107,12 @@ class Account:
 
     @cached_property
     def deviation(self) -> float:
-        """The deviation of the sum of all losses."""
+        """The standard deviation of the sum of all losses."""
         moments = [(_mean_and_variance(grid.mass, grid)[1], n) for grid, n in self.parts]
         return math.sqrt(sum(n * variance for variance, n in moments))
 
     def delta(self, epsilon: float) -> float:
-        """An upper bound on delta."""
+        """Return an upper bound on delta."""
         if epsilon > self.largest:
             return min(self.lost, 1.0)
         theta = self.saddle(epsilon)
@@ -122,11 +122,11 @@ class Account:
 
 
 def _log_moment(grid: Grid, theta: float) -> float:
-    """Rounded up by more than the rounding errors of the sum."""
+    """Return the log moment, rounded up by more than the rounding errors of the sum."""
     losses = (grid.first + np.arange(len(grid.mass))) * grid.spacing
     top = theta * float(losses[-1])
-    found = float(np.sum(grid.mass * np.exp(theta * losses - top)))
-    return top + math.log(found) + 8.0 * UNIT * (2.0 + abs(top)) if found > 0.0 else math.inf
+    moment = float(np.sum(grid.mass * np.exp(theta * losses - top)))
+    return top + math.log(moment) + 8.0 * UNIT * (2.0 + abs(top)) if moment > 0.0 else math.inf
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,8 @@ class _Tilted:
     beyond: float
 
     @classmethod
-    def around(cls, account: Account, theta: float) -> _Tilted:
-        """Convolve, with a window around the tilted mean."""
+    def around(cls, account: ComposedAccount, theta: float) -> _Tilted:
+        """Return the convolution, on a window around the tilted mean."""
         spacing = account.parts[0][0].spacing
         tilted = [(_tilt(grid, theta), grid, count) for grid, count in account.parts]
         moments = [_mean_and_variance(m, grid) for m, grid, _ in tilted]
@@ -179,7 +179,7 @@ class _Tilted:
         return cls(start + low, spacing, *sums, doubt, _rounding(losses, log_weight, slip), beyond)
 
     def delta(self, epsilon: float) -> float:
-        """The sum over the window, plus all that may be missing."""
+        """Return the sum over the window, plus a bound on all that may be missing."""
         place = math.ceil(epsilon / self.spacing) - self.start  # exact: a power of two
         if place < 1:
             return 1.0
@@ -188,13 +188,13 @@ class _Tilted:
         # losses are exact; their difference from epsilon is rounded once
         gap = (self.start + place) * self.spacing - epsilon
         share = -math.expm1(-gap) + 4.0 * UNIT * (epsilon + gap)
-        found = float(self.above[place]) + share * float(self.here[place])
+        total = float(self.above[place]) + share * float(self.here[place])
         # the doubt of the point below is that of a smaller epsilon, which is larger
-        return found * (1.0 + self.rounding) + float(self.doubt[place - 1]) + self.beyond
+        return total * (1.0 + self.rounding) + float(self.doubt[place - 1]) + self.beyond
 
 
 def _sums(mass: Array, spacing: float) -> tuple[Array, Array]:
-    """The masses above each point times `1 - e^(point - loss)`, and from it on times the rest.
+    """Return the masses above each point times `1 - e^(point - loss)`, and from it on the rest.
 
     With `1 - e^(-x-h) = (1 - e^-x) + e^-x (1 - e^-h)` both follow from the point above.
     """
@@ -203,18 +203,18 @@ def _sums(mass: Array, spacing: float) -> tuple[Array, Array]:
 
 
 def _norms(weight: Array, spacing: float) -> Array:
-    """The root of the sum of squares of `weight (1 - e^(point - loss))` above each point.
+    """Return the root of the sum of squares of `weight (1 - e^(point - loss))` above each point.
 
     The squares follow from the point above in the same way, by way of the mixed products.
     """
-    less, kept = -math.expm1(-spacing), math.exp(-spacing)
-    squares = _faded(weight * weight, kept * kept)
-    mixed = _faded(kept * less * _before(squares), kept)
+    less, share = -math.expm1(-spacing), math.exp(-spacing)
+    squares = _faded(weight * weight, share * share)
+    mixed = _faded(share * less * _before(squares), share)
     return np.asarray(np.sqrt(_from_top(_before(2.0 * less * mixed + less * less * squares))))
 
 
 def _rounding(losses: Array, log_weight: Array, slip: float) -> float:
-    """Relative error of weights, of sums of this length, and of the tilted masses."""
+    """Return the relative error of weights, of sums of this length, and of the tilted masses."""
     size = float(np.max(np.abs(log_weight)) + np.max(np.abs(losses)))
     return 8.0 * UNIT * (len(losses) + size + 64.0) + 2.0 * slip
 
@@ -223,13 +223,13 @@ def _from_top(values: Array) -> Array:
     return np.cumsum(values[::-1])[::-1]
 
 
-def _faded(values: Array, kept: float) -> Array:
-    """Sums from the top, of which each point passes on the share `kept` to the one below."""
-    return np.asarray(lfilter([1.0], [1.0, -kept], values[::-1])[::-1])
+def _faded(values: Array, share: float) -> Array:
+    """Return sums from the top, of which each point passes on a share to the one below."""
+    return np.asarray(lfilter([1.0], [1.0, -share], values[::-1])[::-1])
 
 
 def _before(values: Array) -> Array:
-    """Every value moved to the point below."""
+    """Return every value moved to the point below."""
     return np.append(values[1:], 0.0)
 
 
@@ -239,7 +239,7 @@ def _tilt(grid: Grid, theta: float) -> Array:
 
 
 def _tilt_error(grid: Grid, theta: float) -> float:
-    """Relative rounding error of a tilted mass."""
+    """Return the relative rounding error of a tilted mass."""
     widest = max(abs(grid.first), abs(grid.first + len(grid.mass))) * grid.spacing
     return 4.0 * UNIT * (4.0 + theta * widest + abs(_log_moment(grid, theta)))
 
@@ -251,11 +251,11 @@ def _mean_and_variance(mass: Array, grid: Grid) -> tuple[float, float]:
 
 
 def _convolved(parts: list[tuple[Array, int, int]], size: int, start: int) -> tuple[Array, float]:
-    """The composition on `size` points from `start` on, and a bound on its error's norm.
+    """Return the composition on `size` points from `start` on, and a bound on its error's norm.
 
     Mass outside the window comes back in at its other end, which can only add to a bound.
     """
-    whole = np.ones(size // 2 + 1, dtype=np.complex128)
+    transform = np.ones(size // 2 + 1, dtype=np.complex128)
     error, offset = TRANSFORM_ERROR * UNIT * math.log2(size), 0
     # masses sum to one at most, so each frequency of a transform is off by no more than `error`;
     # what that does to a product is bounded frequency by frequency
@@ -264,30 +264,30 @@ def _convolved(parts: list[tuple[Array, int, int]], size: int, start: int) -> tu
         padded = np.zeros(size)
         padded[: len(mass)] = mass
         factor = np.fft.rfft(padded)
-        whole *= _power(factor, count)
+        transform *= _power(factor, count)
         most = np.abs(factor) + error
         log_most += count * np.log(most)
         relative += count * (error / most + 8.0 * UNIT)
         offset += count * first
-    found = np.roll(np.fft.irfft(whole, size), (offset - start) % size)
+    masses = np.roll(np.fft.irfft(transform, size), (offset - start) % size)
     spread = np.exp(np.minimum(log_most, 1.0)) * (relative + 2.0 * error)
-    return found, 1.01 * math.sqrt(2.0 * float(np.sum(spread * spread)) / size)
+    return masses, 1.01 * math.sqrt(2.0 * float(np.sum(spread * spread)) / size)
 
 
 def _power(values: np.ndarray, count: int) -> np.ndarray:
-    made = np.ones_like(values)
+    power = np.ones_like(values)
     square = values
     while count:
         if count & 1:
-            made = made * square
+            power = power * square
         square = square * square if count > 1 else square
         count >>= 1
-    return made
+    return power
 
 
 @dataclass(frozen=True)
 class Sampled(Bound):
-    """The worse of several directions, and a probability that nothing is promised.
+    """The worse of several directions, with a probability of failure.
 
     `used` bounds the probability that any step uses the record; otherwise both runs are the same.
     `shown` is what they leak if they show whether they used it: no less, as both laws of a sampled
@@ -295,58 +295,60 @@ class Sampled(Bound):
     `steps` are what the accounts were made of, direction by direction, to be composed with others.
     """
 
-    accounts: tuple[Account | Single, ...]
+    accounts: tuple[ComposedAccount | Single, ...]
     failure: float = 0.0
     used: arb = field(default_factory=lambda: arb(1))
     shown: Mixture | None = None
-    steps: tuple[tuple[Losses, int], ...] = ()
-    directions: tuple[Direction, ...] = ()
+    steps: tuple[tuple[StepLosses, int], ...] = ()
+    directions: tuple[PairOrder, ...] = ()
     tight: ClassVar[bool] = False
 
     def delta(self, epsilon: arb) -> arb:
-        """The largest of the accounts."""
+        """Return the largest of the accounts."""
         at = float(epsilon)
         worst = ball(max(account.delta(at) for account in self.accounts))
-        found = top(worst + ball(self.failure)).min(self.used)
-        return found if self.shown is None else found.min(top(self.shown.delta(epsilon)))
+        delta = top(worst + ball(self.failure)).min(self.used)
+        return delta if self.shown is None else delta.min(top(self.shown.delta(epsilon)))
 
 
-Counted = list[tuple[Losses, int]]
+Counted = list[tuple[StepLosses, int]]
 
 
 @dataclass
-class Workshop:
-    """Makes accounts, and keeps the grids of steps for the next one."""
+class AccountBuilder:
+    """A builder of accounts that reuses the grids of steps."""
 
-    known: dict[tuple[Losses, Direction, float, int], Grid] = field(default_factory=dict)
+    known: dict[tuple[StepLosses, PairOrder, float, int], Grid] = field(default_factory=dict)
 
     def bound(
-        self, steps: Counted, directions: tuple[Direction, ...], failure: float = 0.0
+        self, steps: Counted, directions: tuple[PairOrder, ...], failure: float = 0.0
     ) -> Sampled:
-        """Compose the steps, in each direction by itself."""
+        """Return the composition of the steps, in each direction by itself."""
         single = [count for _, count in steps] == [1]
-        made = (_single(steps, w) if single else self.account(steps, w) for w in directions)
-        return Sampled(tuple(made), failure, steps=tuple(steps), directions=directions)
+        accounts = (_single(steps, w) if single else self.account(steps, w) for w in directions)
+        return Sampled(tuple(accounts), failure, steps=tuple(steps), directions=directions)
 
-    def account(self, steps: Counted, direction: Direction) -> Account:
-        """Compose the steps on grids."""
+    def account(self, steps: Counted, direction: PairOrder) -> ComposedAccount:
+        """Return the composition of the steps on grids."""
         extents = [step.extent(direction) for step, _ in steps]
-        whole = math.sqrt(sum(n * e.deviation**2 for e, (_, n) in zip(extents, steps, strict=True)))
-        spacing = _spacing(steps, extents, whole)
-        widest = 2 ** max(0, math.floor(math.log2(JOINED * whole / spacing)))
+        deviation = math.sqrt(
+            sum(n * e.deviation**2 for e, (_, n) in zip(extents, steps, strict=True))
+        )
+        spacing = _spacing(steps, extents, deviation)
+        widest = 2 ** max(0, math.floor(math.log2(JOINED * deviation / spacing)))
         grids = []
         for step, count in steps:
             # what joining cells adds grows with the number of steps
-            way = Direction.REMOVE if isinstance(step, PlainStep) else direction  # all are alike
+            way = PairOrder.REMOVE if isinstance(step, PlainStep) else direction  # all are alike
             key = step, way, spacing, 4 * widest if count == 1 else widest
             if key not in self.known:
                 self.known[key] = on_grid(*key)
             grids.append((self.known[key], count))
-        return Account(tuple(grids))
+        return ComposedAccount(tuple(grids))
 
 
 def composed(bounds: Sequence[Gaussian | Sampled], failure: arb) -> Sampled | None:
-    """Several releases on the same records, of which some are sampled; None if that is not known.
+    """Return the joint bound of releases of which some are sampled; None if it is not known.
 
     Each direction compares the same two data sets in every release, and a Gaussian one is alike in
     all of them.  Releases that are sampled in different ways name different directions.
@@ -361,34 +363,34 @@ def composed(bounds: Sequence[Gaussian | Sampled], failure: arb) -> Sampled | No
             failure += ball(bound.failure)
         elif bound.mu_squared > 0:
             steps.append((PlainStep(bound.mu), 1))
-    return Workshop().bound(steps, ways.pop(), as_float_up(top(failure)))
+    return AccountBuilder().bound(steps, ways.pop(), as_float_up(top(failure)))
 
 
-def _single(steps: Counted, direction: Direction) -> Single:
+def _single(steps: Counted, direction: PairOrder) -> Single:
     ((step, _),) = steps
     extent = step.extent(direction)
     _check_size([extent], extent.deviation)
     return Single(step, direction)
 
 
-def _check_size(extents: list[Extent], whole: float) -> None:
-    known = all(math.isfinite(e.largest - e.least) and e.deviation > 0.0 for e in extents)
-    if not (whole > 1e-100 and known):
+def _check_size(extents: list[Extent], deviation: float) -> None:
+    usable = all(math.isfinite(e.largest - e.least) and e.deviation > 0.0 for e in extents)
+    if not (deviation > 1e-100 and usable):
         raise TooLarge("steps whose losses are too small or too large")
 
 
-def _spacing(steps: Counted, extents: list[Extent], whole: float) -> float:
-    """Fine against the losses of the steps that matter, and against the whole."""
+def _spacing(steps: Counted, extents: list[Extent], total: float) -> float:
+    """Return a spacing fine against the losses of the steps that matter, and against their sum."""
     variances = [n * e.deviation**2 for e, (_, n) in zip(extents, steps, strict=True)]
-    _check_size(extents, whole)
+    _check_size(extents, total)
     widest = max(e.largest - e.least for e in extents)
     # of a kind of steps that adds little to the sum, a coarse grid adds little
     fine = min(
-        e.deviation * math.sqrt(whole * whole / (len(steps) * v))
+        e.deviation * math.sqrt(total * total / (len(steps) * v))
         for e, v in zip(extents, variances, strict=True)
         if v > 0.0  # a step that is so rarely seen that its square underflows asks for no grid
     )
-    reach = max(widest, 2.2 * WINDOW * whole)
+    reach = max(widest, 2.2 * WINDOW * total)
     spacing = max(min(COARSE * fine, reach / FEWEST_POINTS), reach / MOST_POINTS)
     if spacing > COARSEST * fine:
         raise TooLarge("a grid that would be too coarse")

@@ -1,4 +1,4 @@
-"""Hypotheses that several verifiers ask for, read anew from the description."""
+"""Hypotheses that several verifiers need, read from the description by code of their own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from wane.describe import (
 
 
 def fixed_order(run: NoisyDescent) -> bool:
-    """Whether what one record adds is bounded, and its place in the order is the same for both."""
+    """Return whether one record's part is bounded and its place in the order is fixed for both."""
     if not reach.bounded(run):
         return False
     if isinstance(run.batches, FullBatch):
@@ -44,19 +44,19 @@ def smooth(run: NoisyDescent) -> bool:
 
 
 def leaves_some_out(run: NoisyDescent) -> bool:
-    """Whether batches have a fixed size, some records are left out, and their number is public."""
+    """Return whether batches have a fixed size that leaves some out, and the number is public."""
     in_place = run.adjacency is not Adjacency.ADD_REMOVE
     spare = run.batch_size < run.records
     return isinstance(run.batches, WithoutReplacement) and in_place and spare
 
 
 def follows_moduli(run: NoisyDescent) -> bool:
-    """Whether only the last iterate is seen, noise is everywhere, and no prox expands."""
+    """Return whether only the last iterate is seen, noise is everywhere, and no prox expands."""
     noisy = all(iterate_variance(run, phase) > 0 for phase in run.plan)
     last = isinstance(run.release, LastIterate) and reach.bounded(run)
     return noisy and last and run.domain.strong_convexity >= 0 and run.domain.diameter > 0
 
 
 def in_bounded_set(run: NoisyDescent) -> bool:
-    """Whether the domain has a finite diameter."""
+    """Return whether the domain has a finite diameter."""
     return math.isfinite(run.domain.diameter)

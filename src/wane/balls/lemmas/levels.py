@@ -1,4 +1,4 @@
-"""Many different shifts in fewer classes, each represented by its largest: a bound, again."""
+"""Many different shifts in fewer classes, each represented by its largest shift."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ NEGLIGIBLE = 1e-4
 
 
 def representatives(shifts: Iterable[float], most: int) -> dict[float, float]:
-    """For every shift the one that stands for it, which is never smaller."""
+    """Return for every shift the one that represents it, which is never smaller."""
     ordered = sorted(set(shifts), reverse=True)
     if len(ordered) <= most:
         return {shift: shift for shift in ordered}
     largest, smallest = ordered[0], max(ordered[-1], NEGLIGIBLE * ordered[0])
     width = math.log(largest / smallest) / (most - 1)
     leaders: dict[int, float] = {}
-    made = {}
+    leader_of = {}
     for shift in ordered:  # from the largest on, so that the first of a class is its largest
         place = math.floor(math.log(largest / max(shift, smallest)) / width)
-        made[shift] = leaders.setdefault(place, shift)
-    return made
+        leader_of[shift] = leaders.setdefault(place, shift)
+    return leader_of

@@ -1,4 +1,4 @@
-"""From a description to the steps of the programme: constants of each phase, in balls.
+"""The Lipschitz constant and the noise of each phase of a description, in balls.
 
 Everything is computed again from the numbers of the description, which are exact; of the rest of
 wane only the reading of descriptions is used.
@@ -25,8 +25,8 @@ from wane.describe.schedule import Phase
 
 
 @dataclass(frozen=True)
-class Row:
-    """Equal steps.
+class LipschitzSteps:
+    """Equal steps: their number, constant and noise.
 
     Attributes:
         count: how many.
@@ -46,7 +46,7 @@ class Row:
 
 
 def iterate_variance(run: NoisyDescent, phase: Phase) -> arb:
-    """Variance of the noise on the iterate, from whichever way it was written down."""
+    """Return the variance of the noise on the iterate, however it was described."""
     eta, noise, value = ball(phase.step_size), phase.noise, ball(phase.noise.value)
     if isinstance(noise, Temperature):
         return 2 * eta * value
@@ -61,7 +61,7 @@ def iterate_variance(run: NoisyDescent, phase: Phase) -> arb:
 
 
 def gradient_constant(run: NoisyDescent, phase: Phase) -> arb:
-    """Lipschitz constant of `x -> x - eta (batch gradient + ridge x)`."""
+    """Return the Lipschitz constant of `x -> x - eta (batch gradient + ridge x)`."""
     eta, losses = ball(phase.step_size), run.objective
     ridge = ball(losses.ridge)
     if phase.cool_down:
@@ -81,7 +81,7 @@ def gradient_constant(run: NoisyDescent, phase: Phase) -> arb:
 
 
 def clip_keeps_gradient(losses: Objective) -> bool:
-    """A clipped gradient is again the gradient of a function with curvature between the ends."""
+    """Return whether a clipped gradient is that of a function with the same curvatures."""
     convex = losses.strong_convexity is not None and losses.strong_convexity >= 0
     return (
         losses.form is LossForm.GLM
@@ -91,44 +91,44 @@ def clip_keeps_gradient(losses: Objective) -> bool:
 
 
 def clipped_constant(eta: arb, low: arb, high: arb, ridge: arb) -> arb:
-    """Worst Lipschitz constant of a clipped step, curvature in [low, high], ridge not clipped."""
-    kept = 1 - eta * ridge
-    if not kept > 0:
-        return abs(kept) + eta * larger(high, -low)
-    step = eta / kept
+    """Return the Lipschitz constant of a clipped step, curvature in [low, high], ridge added."""
+    shrink = 1 - eta * ridge
+    if not shrink > 0:
+        return abs(shrink) + eta * larger(high, -low)
+    step = eta / shrink
     centre, radius = step * (high + low) / 2, step * (high - low) / 2
     offset = abs(1 - centre)
     room = centre * (2 - centre)
     straight = larger(arb(1), offset + radius)
     if offset < 1 and offset * radius < room:
-        return kept * (1 + radius * radius / room).sqrt()
+        return shrink * (1 + radius * radius / room).sqrt()
     if offset >= 1 or offset * radius >= room:
-        return kept * straight
+        return shrink * straight
     # undecided: both formulas meet at the border, and the larger is a bound in any case
-    return kept * larger(straight, (1 + radius * radius / room).sqrt())
+    return shrink * larger(straight, (1 + radius * radius / room).sqrt())
 
 
 def prox_constant(run: NoisyDescent, phase: Phase) -> arb | None:
-    """Lipschitz constant of the prox that ends a step; None if it may jump."""
+    """Return the Lipschitz constant of the prox that ends a step; None if it may jump."""
     stretch = 1 + ball(phase.step_size) * ball(run.domain.strong_convexity)
     return 1 / stretch if stretch > 0 else None
 
 
 def larger(a: arb, b: arb) -> arb:
-    """The larger of two balls."""
+    """Return the larger of two balls."""
     return a.max(b)
 
 
-def rows_of(run: NoisyDescent) -> list[Row] | None:
-    """The run's steps; None if some prox has no constant."""
-    made: list[Row] = []
+def rows_of(run: NoisyDescent) -> list[LipschitzSteps] | None:
+    """Return the run's steps; None if some prox has no constant."""
+    rows: list[LipschitzSteps] = []
     delta, before = sensitivity(run), None
     for phase in run.plan:
         after = prox_constant(run, phase)
         if after is None:
             return None
         own = rounded_constant(gradient_constant(run, phase))
-        row = Row(
+        row = LipschitzSteps(
             phase.repeat,
             rounded_constant(own * after),
             own,
@@ -137,17 +137,17 @@ def rows_of(run: NoisyDescent) -> list[Row] | None:
             phase.uses_records,
         )
         if before is not None and not after.overlaps(before):
-            made.append(replace(row, count=1, constant=rounded_constant(own * before)))
+            rows.append(replace(row, count=1, constant=rounded_constant(own * before)))
             row = replace(row, count=row.count - 1)
         if row.count:
-            made.append(row)
+            rows.append(row)
         before = after
-    return made
+    return rows
 
 
-def cut(rows: list[Row], places: list[int]) -> list[list[Row]]:
-    """The rows in pieces that end after these steps and after the last."""
-    pieces: list[list[Row]] = []
+def cut(rows: list[LipschitzSteps], places: list[int]) -> list[list[LipschitzSteps]]:
+    """Return the rows in pieces that end after these steps and after the last."""
+    pieces: list[list[LipschitzSteps]] = []
     left = list(rows)
     done = 0
     for place in places:
@@ -157,9 +157,11 @@ def cut(rows: list[Row], places: list[int]) -> list[list[Row]]:
     return [*pieces, left] if left else pieces
 
 
-def split(rows: list[Row], steps: int) -> tuple[list[Row], list[Row]]:
-    """The first `steps` steps, and the others."""
-    head: list[Row] = []
+def split(
+    rows: list[LipschitzSteps], steps: int
+) -> tuple[list[LipschitzSteps], list[LipschitzSteps]]:
+    """Return the first `steps` steps, and the others."""
+    head: list[LipschitzSteps] = []
     for i, row in enumerate(rows):
         if steps <= 0:
             return head, rows[i:]

@@ -1,4 +1,4 @@
-"""How far apart one step can drive two points: lines above the square of the distance.
+"""Moduli of a step, as lines above the squared distance that it can drive two points apart.
 
 If two points are sqrt(w) apart, they are at most sqrt(psi(w)) apart after a step, psi concave.
 Each kind of loss gives one such psi, known here through its tangents `slope w + offset`, which are
@@ -34,41 +34,41 @@ class Sizes:
     divisor: int
 
 
-class Row(ABC):
-    """What one property of the losses gives."""
+class ModulusRow(ABC):
+    """A modulus that follows from one property of the losses."""
 
     @abstractmethod
     def line(self, w: Any) -> Line:
-        """A line above psi that touches it at `w > 0`."""
+        """Return a line above psi that touches it at `w > 0`."""
 
     @property
-    def rough(self) -> Row:
-        """The same in doubles."""
+    def rough(self) -> ModulusRow:
+        """The same modulus in doubles."""
         return type(self)(*(float(value) for value in vars(self).values()))
 
 
 @dataclass(frozen=True)
-class Affine(Row):
-    """`factor w + offset`."""
+class AffineModulus(ModulusRow):
+    """The square modulus `factor w + offset`."""
 
     factor: Any
     offset: Any
 
     def line(self, w: Any) -> Line:
-        """Itself."""
+        """Return the modulus itself."""
         return self.factor + 0 * w, self.offset + 0 * w
 
 
 @dataclass(frozen=True)
-class Apart(Row):
-    """`(d + min(bend d^power, jump))^2`: the triangle inequality."""
+class Apart(ModulusRow):
+    """The square modulus `(d + min(bend d^power, jump))^2`: the triangle inequality."""
 
     bend: Any
     power: Any
     jump: Any
 
     def line(self, w: Any) -> Line:
-        """The tangent of the smaller of both squares."""
+        """Return the tangent of the smaller of both squares."""
         d, p = root(w), self.power
         x = self.bend * d ** (p - 1)
         bent = 1 + (1 + p) * x + p * x * x, w * (1 - p) * x * (1 + x)
@@ -76,27 +76,27 @@ class Apart(Row):
 
 
 @dataclass(frozen=True)
-class Jump(Row):
-    """`(d + jump)^2`."""
+class Jump(ModulusRow):
+    """The square modulus `(d + jump)^2`."""
 
     jump: Any
 
     def line(self, w: Any) -> Line:
-        """The tangent."""
+        """Return the tangent."""
         d = root(w)
         return 1 + self.jump / d, self.jump * (d + self.jump)
 
 
 @dataclass(frozen=True)
-class Monotone(Row):
-    """`w + min(bend d^power, jump)^2`: convex, Hoelder on the domain."""
+class Monotone(ModulusRow):
+    """The square modulus `w + min(bend d^power, jump)^2`: convex, Hoelder on the domain."""
 
     bend: Any
     power: Any
     jump: Any
 
     def line(self, w: Any) -> Line:
-        """The tangent of the smaller sum."""
+        """Return the tangent of the smaller sum."""
         p = self.power
         change = self.bend * self.bend * w**p
         flat = 1 + 0 * w, self.jump * self.jump + 0 * w
@@ -104,8 +104,8 @@ class Monotone(Row):
 
 
 @dataclass(frozen=True)
-class Cocoercive(Row):
-    """`w + S^2 - 4p/(1+p) S x`: convex, Hoelder on the whole space.
+class Cocoercive(ModulusRow):
+    """The square modulus `w + S^2 - 4p/(1+p) S x`: convex, Hoelder on the whole space.
 
     S is the change of the gradient times the step, at most `bend d^p` and `jump`; x is the distance
     at which it is `bend x^p`.  Beyond `S = 2 x` a larger change brings the points together.
@@ -116,7 +116,7 @@ class Cocoercive(Row):
     jump: Any
 
     def line(self, w: Any) -> Line:
-        """The tangent up to the largest S that drives apart, and a constant offset beyond."""
+        """Return the tangent up to the largest S that drives apart, a constant offset beyond."""
         p, k = self.power, self.bend
         y = k * w ** ((p - 1) / 2)
         grown = 1 + p * y * (y - 2), (1 - p) * w * y * (y - 2 * p / (1 + p))
@@ -129,36 +129,36 @@ class Cocoercive(Row):
 
 
 @dataclass(frozen=True)
-class Modulus:
+class ModulusInBalls:
     """The least of several rows, all of them shrunk by the ridge; `whole` rows are not."""
 
-    whole: tuple[Row, ...]
-    shrunk: tuple[Row, ...]
+    whole: tuple[ModulusRow, ...]
+    shrunk: tuple[ModulusRow, ...]
     shrink: Any
 
     def line(self, w: Any) -> Line:
-        """The line of the row that is least at `w`."""
-        found = [row.line(w) for row in self.whole]
+        """Return the line of the row that is least at `w`."""
+        lines = [row.line(w) for row in self.whole]
         square = self.shrink * self.shrink
-        found += [(square * a, square * b) for a, b in (row.line(w) for row in self.shrunk)]
-        best = found[0]
-        for other in found[1:]:
+        lines += [(square * a, square * b) for a, b in (row.line(w) for row in self.shrunk)]
+        best = lines[0]
+        for other in lines[1:]:
             best = _pick(_below(other[0] * w + other[1], best[0] * w + best[1]), other, best)
         return best
 
     def after(self, distance: arb) -> arb:
-        """How far apart points can be that were this far apart, in balls."""
+        """Return the largest distance after a step of points that were this far apart, in balls."""
         if not distance > 0:
             return arb(0)
         w = distance * distance
         slope, offset = self.line(w)
-        found: arb = root(slope * w + offset)
-        return found
+        reached: arb = root(slope * w + offset)
+        return reached
 
     @property
-    def rough(self) -> Modulus:
-        """The same in doubles."""
-        return Modulus(
+    def rough(self) -> ModulusInBalls:
+        """The same modulus in doubles."""
+        return ModulusInBalls(
             tuple(row.rough for row in self.whole),
             tuple(row.rough for row in self.shrunk),
             float(self.shrink),
@@ -166,17 +166,17 @@ class Modulus:
 
 
 def root(value: Any) -> Any:
-    """The square root of balls or doubles."""
+    """Return the square root of balls or doubles."""
     return value.sqrt() if isinstance(value, arb) else np.sqrt(value)
 
 
 def _below(a: Any, b: Any) -> Any:
-    """Smaller, or the other is not a number."""
+    """Return whether the first is smaller, or the second is not a number."""
     return bool(a < b) or b.is_nan() if isinstance(a, arb) else (a < b) | np.isnan(b)
 
 
 def _pick(rule: Any, one: Line, other: Line) -> Line:
-    """Either is valid, so an undecided comparison does no harm."""
+    """Return one of two valid lines; an undecided comparison does no harm."""
     if isinstance(rule, bool):
         return one if rule else other
     return np.where(rule, one[0], other[0]), np.where(rule, one[1], other[1])
@@ -186,56 +186,58 @@ def _smaller(a: Any, b: Any) -> Any:
     return a.min(b) if isinstance(a, arb) else np.minimum(a, b)
 
 
-def modulus_of(run: NoisyDescent, phase: Phase, sizes: Sizes, unit: arb) -> Modulus | None:
-    """The least modulus that the description allows; None if it allows none."""
+def modulus_of(run: NoisyDescent, phase: Phase, sizes: Sizes, unit: arb) -> ModulusInBalls | None:
+    """Return the least modulus that the description allows; None if it allows none."""
     if phase.public:
         run, phase = run.on_public, replace(phase, public=False)
         sizes = Sizes(run.records, run.records, run.records)
     losses, eta = run.objective, ball(phase.step_size)
     shrink = 1 - eta * ball(losses.ridge)
     if phase.cool_down or sizes.most == 0:
-        return Modulus((Affine(shrink * shrink, arb(0)),), (), shrink)
+        return ModulusInBalls((AffineModulus(shrink * shrink, arb(0)),), (), shrink)
     factor = lipschitz(losses, eta, sizes)
-    whole = () if factor is None else (Affine(factor * factor, arb(0)),)
-    shrunk: tuple[Row, ...] = ()
+    unshrunk = () if factor is None else (AffineModulus(factor * factor, arb(0)),)
+    shrunk: tuple[ModulusRow, ...] = ()
     if shrink > 0:
         scale = eta / (sizes.divisor * shrink)
-        rows = _Rows(losses, reach.change(run), scale * sizes.least, scale * sizes.most, unit)
+        rows = _ModulusRows(
+            losses, reach.change(run), scale * sizes.least, scale * sizes.most, unit
+        )
         shrunk = tuple(rows.all())
-    return Modulus(whole, shrunk, shrink) if whole or shrunk else None
+    return ModulusInBalls(unshrunk, shrunk, shrink) if unshrunk or shrunk else None
 
 
 def smoothness_of(losses: Objective) -> float | None:
-    """The least Lipschitz constant of the gradient that is declared."""
-    known = [losses.smoothness]
+    """Return the least declared Lipschitz constant of the gradient."""
+    declared = [losses.smoothness]
     if losses.holder_exponent == 1.0:
-        known.append(losses.holder_constant)
-    return min((value for value in known if value is not None), default=None)
+        declared.append(losses.holder_constant)
+    return min((value for value in declared if value is not None), default=None)
 
 
 def lipschitz(losses: Objective, eta: arb, sizes: Sizes) -> arb | None:
-    """The step's Lipschitz constant: convex in the number of records, so an end is worst."""
+    """Return the step's Lipschitz constant: convex in the number of records, so an end is worst."""
     smooth = smoothness_of(losses)
     if smooth is None:
         return None
     m, ridge = losses.strong_convexity, ball(losses.ridge)
-    found = arb(0)
+    constant = arb(0)
     for count in {sizes.least, sizes.most}:
         fill = ball(count) / sizes.divisor
         high = fill * ball(smooth)
         low = -high if m is None else fill * ball(m)
         if losses.clipped and not clip_keeps_gradient(losses):
-            found = larger(found, clipped_constant(eta, low, high, ridge))
+            constant = larger(constant, clipped_constant(eta, low, high, ridge))
             continue
         if losses.clipped and low > 0:
             low = arb(0)
         ends = abs(1 - eta * (low + ridge)), abs(1 - eta * (high + ridge))
-        found = larger(found, larger(*ends))
-    return rounded_constant(found)
+        constant = larger(constant, larger(*ends))
+    return rounded_constant(constant)
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _ModulusRows:
     """Rows of a step of size `low` to `high` without its ridge term.
 
     Attributes:
@@ -251,70 +253,70 @@ class _Rows:
     high: arb
     unit: arb
 
-    def all(self) -> list[Row]:
-        """Whatever follows."""
-        smooth, made = smoothness_of(self.losses), list[Row]()
+    def all(self) -> list[ModulusRow]:
+        """Return every row that follows from the description."""
+        smooth, rows = smoothness_of(self.losses), list[ModulusRow]()
         if self.bounded:
-            made.append(Jump(self.jump))
+            rows.append(Jump(self.jump))
         if smooth is not None and self.bounded:
-            made.append(Apart(self.high * ball(smooth), arb(1), self.jump))
+            rows.append(Apart(self.high * ball(smooth), arb(1), self.jump))
         if self.bend is not None:
-            made.append(Apart(*self.bend, self.jump))
+            rows.append(Apart(*self.bend, self.jump))
         if _convex(self.losses):
-            made += self.convex()
+            rows += self.convex()
         if self.losses.dissipativity is not None and not self.losses.clipped:
-            made += self.dissipative()
-        return made
+            rows += self.dissipative()
+        return rows
 
     @property
     def bounded(self) -> bool:
-        """The gradient's change is bounded."""
+        """Whether the gradient's change is bounded."""
         return bool(self.change.is_finite())
 
     @property
     def jump(self) -> arb:
-        """How far a bounded change drives two points apart."""
+        """The largest distance by which a bounded change drives two points apart."""
         return self.high * self.change / self.unit
 
     @property
     def bend(self) -> tuple[arb, arb] | None:
-        """Factor and power of a Hoelder bound with power below one."""
+        """The factor and power of a Hoelder bound with power below one."""
         p, H = self.losses.holder_exponent, self.losses.holder_constant
         if p is None or H is None or not p < 1:
             return None
         return self.high * ball(H) * self.unit ** (ball(p) - 1), ball(p)
 
-    def convex(self) -> list[Row]:
-        """Convex losses."""
-        losses, made = self.losses, list[Row]()
+    def convex(self) -> list[ModulusRow]:
+        """Return the rows of convex losses."""
+        losses, rows = self.losses, list[ModulusRow]()
         assert losses.strong_convexity is not None
         if self.bounded:
             offset = self.jump * self.jump
-            made.append(Affine(arb(1), offset))
+            rows.append(AffineModulus(arb(1), offset))
             if losses.strong_convexity > 0 and not losses.clipped and self.low > 0:
                 pull = 1 - 2 * self.low * ball(losses.strong_convexity)
-                made.append(Affine(larger(pull, arb(0)), offset))
+                rows.append(AffineModulus(larger(pull, arb(0)), offset))
         if self.bend is not None and self.bend[0] > 0:
-            made.append(Monotone(*self.bend, self.jump))
+            rows.append(Monotone(*self.bend, self.jump))
             everywhere = losses.holder_everywhere or losses.dimension == 1
             if self.bend[1] > 0 and everywhere and self.jump > 0:
-                made.append(Cocoercive(*self.bend, self.jump))
-        return made
+                rows.append(Cocoercive(*self.bend, self.jump))
+        return rows
 
-    def dissipative(self) -> list[Row]:
-        """Losses that pull together from afar."""
+    def dissipative(self) -> list[ModulusRow]:
+        """Return the rows of losses that pull together from afar."""
         assert self.losses.dissipativity is not None
         lam, kappa = map(ball, self.losses.dissipativity)
         drift = 2 * self.high * lam / self.unit**2
-        made: list[Row] = []
+        rows: list[ModulusRow] = []
         if self.bounded:
             pull = larger(1 - 2 * self.low * kappa, 1 - 2 * self.high * kappa)
-            made.append(Affine(larger(pull, arb(0)), drift + self.jump * self.jump))
+            rows.append(AffineModulus(larger(pull, arb(0)), drift + self.jump * self.jump))
         smooth = smoothness_of(self.losses)
         if smooth is not None:
             ends = [1 - 2 * e * kappa + (e * ball(smooth)) ** 2 for e in (self.low, self.high)]
-            made.append(Affine(larger(larger(*ends), arb(0)), drift))
-        return made
+            rows.append(AffineModulus(larger(larger(*ends), arb(0)), drift))
+        return rows
 
 
 def _convex(losses: Objective) -> bool:

@@ -1,4 +1,4 @@
-"""What each position in the order costs: the programme fed with the steps of a run.
+"""The cost of each position in the order: the programme for the steps of a run.
 
 All values are upper bounds on mu^2.
 """
@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from flint import arb
 
 from wane.balls.arithmetic import ball, top
-from wane.balls.lemmas.lipschitz import Row, cut, iterate_variance, rows_of, split
-from wane.balls.lemmas.programme import Edges, Path, power_sum
+from wane.balls.lemmas.lipschitz import LipschitzSteps, cut, iterate_variance, rows_of, split
+from wane.balls.lemmas.programme import Edges, HullPath, power_sum
 from wane.balls.lemmas.reach import sensitivity
 from wane.describe import NoisyDescent
 from wane.describe.threat import Iterates, LastIterate
@@ -23,35 +23,35 @@ ALL_STARTS = 24
 
 
 class TooLarge(Exception):
-    """The verifier has no answer in reasonable time."""
+    """The error for a document that the verifier cannot check in reasonable time."""
 
 
 @dataclass
 class _Walk:
     """One record's staircase, step by step; `product` is that of the constants so far."""
 
-    path: Path
+    path: HullPath
     product: arb
     run: arb | None = None
     rise: arb | None = None
 
-    def quiet(self, row: Row, count: int) -> None:
-        """`count` steps that do not use the record."""
+    def quiet(self, row: LipschitzSteps, count: int) -> None:
+        """Add `count` steps that do not use the record."""
         if count == 0 or self.run is None:
             return
         self.run += row.variance * self._widths(row.constant, count)
         self.product *= row.constant**count
 
-    def visits(self, row: Row, period: int, count: int) -> None:
-        """`count` steps of which the first uses the record, and every `period`-th after it."""
+    def visits(self, row: LipschitzSteps, period: int, count: int) -> None:
+        """Add `count` steps of which the first uses the record, and every `period`-th after it."""
         self.close()
-        c, whole = row.constant, (count - 1) // period
-        if whole:
+        c, periods = row.constant, (count - 1) // period
+        if periods:
             width = row.variance * self._widths(c, period)
             rise = row.shift / (self.product * c)
-            self.path.add(Edges(width, rise, 1 / c**period, whole))
-            self.product *= c ** (period * whole)
-        last = count - whole * period
+            self.path.add(Edges(width, rise, 1 / c**period, periods))
+            self.product *= c ** (period * periods)
+        last = count - periods * period
         self.run = row.variance * self._widths(c, last)
         self.rise = row.shift / (self.product * c)
         self.product *= c**last
@@ -66,7 +66,7 @@ class _Walk:
         inverse = 1 / (c * c)
         return inverse * power_sum(inverse, count) / (self.product * self.product)
 
-    def through(self, rows: list[Row], period: int, wait: int) -> arb:
+    def through(self, rows: list[LipschitzSteps], period: int, wait: int) -> arb:
         """Walk the rows, the next visit being `wait` data steps away; returns the cost."""
         for row in rows:
             if not row.uses_records or wait >= row.count:
@@ -83,42 +83,42 @@ class _Walk:
 
 @dataclass(frozen=True)
 class Piece:
-    """The steps between two looks at the iterate."""
+    """The steps between two released iterates."""
 
-    rows: list[Row]
+    rows: list[LipschitzSteps]
     period: int
     data_before: int
 
     @property
     def data_steps(self) -> int:
-        """How many use records."""
+        """The number of steps that use records."""
         return sum(row.count for row in self.rows if row.uses_records)
 
     def first_visit(self, position: int) -> int:
-        """Data steps before the record is used."""
+        """Return the number of data steps before the record is used."""
         return (position - self.data_before) % self.period
 
     def value(self, position: int) -> arb:
-        """The programme's value for a record."""
-        walk = _Walk(Path(), arb(1))
+        """Return the programme's value for a record."""
+        walk = _Walk(HullPath(), arb(1))
         return walk.through(self.rows, self.period, self.first_visit(position))
 
     def bounded_value(self, position: int, diameter: arb) -> arb:
-        """The least over all starts after a visit, the runs being `diameter` apart there."""
-        whole = self.value(position)
+        """Return the least over all starts after a visit, the runs being `diameter` apart there."""
+        from_start = self.value(position)
         first = self.first_visit(position)
         visits = max(0, -(-(self.data_steps - first) // self.period))
         if visits == 0:
-            return whole
-        known: dict[int, arb] = {}
+            return from_start
+        values: dict[int, arb] = {}
 
         def after(back: int) -> arb:
-            if back not in known:
+            if back not in values:
                 used = first + (visits - 1 - back) * self.period + 1
-                known[back] = top(self._started(used, diameter))
-            return known[back]
+                values[back] = top(self._started(used, diameter))
+            return values[back]
 
-        return least([whole, least_over(after, visits - 1)])
+        return least([from_start, least_over(after, visits - 1)])
 
     def _started(self, data_steps: int, diameter: arb) -> arb:
         rows = _after(self.rows, data_steps)
@@ -127,15 +127,15 @@ class Piece:
         head = rows[0]
         now = self.period == 1 and head.uses_records
         rise = head.gradient_constant * diameter + (head.shift if now else 0)
-        walk = _Walk(Path(), arb(1), run=head.variance, rise=rise)
+        walk = _Walk(HullPath(), arb(1), run=head.variance, rise=rise)
         wait = self.period - 1
         if head.uses_records and not now:
             wait -= 1
         return walk.through(split(rows, 1)[1], self.period, wait)
 
 
-def _after(rows: list[Row], data_steps: int) -> list[Row]:
-    """What follows the first `data_steps` steps that use records."""
+def _after(rows: list[LipschitzSteps], data_steps: int) -> list[LipschitzSteps]:
+    """Return the rows after the first `data_steps` steps that use records."""
     for i, row in enumerate(rows):
         if not row.uses_records:
             continue
@@ -148,21 +148,21 @@ def _after(rows: list[Row], data_steps: int) -> list[Row]:
 
 
 def pieces_of(run: NoisyDescent) -> list[Piece] | None:
-    """The run cut at every released iterate; None if some prox has no constant."""
+    """Return the run cut at every released iterate; None if some prox has no constant."""
     rows = rows_of(run)
     if rows is None:
         return None
     looks = run.release.steps if isinstance(run.release, Iterates) else ()
-    made: list[Piece] = []
+    pieces: list[Piece] = []
     before = 0
     for piece in cut(rows, [step for step in looks if step < run.total_steps]):
-        made.append(Piece(piece, run.steps_per_epoch, before))
-        before += made[-1].data_steps
-    return made
+        pieces.append(Piece(piece, run.steps_per_epoch, before))
+        before += pieces[-1].data_steps
+    return pieces
 
 
 def hidden(pieces: list[Piece], position: int, diameter: float) -> arb:
-    """One record's value over all that is released."""
+    """Return one record's value over all that is released."""
     if diameter == float("inf"):
         return sum((piece.value(position) for piece in pieces), arb(0))
     d = ball(diameter)
@@ -170,7 +170,7 @@ def hidden(pieces: list[Piece], position: int, diameter: float) -> arb:
 
 
 def worst_hidden(run: NoisyDescent, pieces: list[Piece], diameter: float) -> arb:
-    """The worst record's value.
+    """Return the worst record's value.
 
     With equal data steps it is the one used last: each further step is post-processing; cool-down
     steps keep that order unless the data steps expand.
@@ -186,7 +186,7 @@ def worst_hidden(run: NoisyDescent, pieces: list[Piece], diameter: float) -> arb
 
 
 def composed(run: NoisyDescent) -> arb:
-    """The worst record's sum of (sensitivity / noise)^2 over its visits."""
+    """Return the worst record's sum of (sensitivity / noise)^2 over its visits."""
     period, done = run.steps_per_epoch, 0
     phases: list[tuple[int, int, arb]] = []
     for phase in run.plan:
@@ -201,37 +201,37 @@ def composed(run: NoisyDescent) -> arb:
         raise TooLarge(f"{len(phases)} phases to look at")
 
     def total(position: int) -> arb:
-        found = arb(0)
+        sum_of_squares = arb(0)
         for start, count, cost in phases:
             first = (position - start) % period
             visits = max(0, -(-(count - first) // period))
-            found += visits * cost if visits else 0
-        return found
+            sum_of_squares += visits * cost if visits else 0
+        return sum_of_squares
 
     return most([total(p) for p in places])
 
 
 def most(values: list[arb]) -> arb:
-    """The largest, as a ball; infinity if one of them is not a number."""
-    found = arb(0)
+    """Return the largest, as a ball; infinity if one of them is not a number."""
+    largest = arb(0)
     for value in values:
         if not value.is_finite():
             return arb.pos_inf()
-        found = found.max(value)
-    return found
+        largest = largest.max(value)
+    return largest
 
 
 def least(values: list[arb]) -> arb:
-    """The least of upper bounds."""
-    found = arb.pos_inf()
+    """Return the least of upper bounds."""
+    smallest = arb.pos_inf()
     for value in values:
         if value.is_finite():
-            found = found.min(top(value))
-    return found
+            smallest = smallest.min(top(value))
+    return smallest
 
 
 def least_over(value: Callable[[int], arb], last: int) -> arb:
-    """The least of the values at 0..last that a search finds; each is a valid bound."""
+    """Return the least of the values at 0..last that a search finds; each is a valid bound."""
     if last < ALL_STARTS:
         return least([value(i) for i in range(last + 1)])
     tried = {0, last}

@@ -30,12 +30,12 @@ class Edges:
     count: int = 1
 
     def slope_above(self, place: int, other: Edges) -> bool:
-        """Piece `place` is certain to be steeper than the first piece of `other`."""
+        """Return whether piece `place` is certainly steeper than the first piece of `other`."""
         mine, theirs = self.rise * other.run, other.rise * self.run * self.ratio**place
         return bool(mine > theirs)
 
     def joined(self, first: int, last: int) -> Edges:
-        """Pieces `first` to `last - 1` replaced by one straight piece."""
+        """Return pieces `first` to `last - 1` as one straight piece."""
         n, g = last - first, self.ratio
         return Edges(
             self.run * g ** (2 * first) * power_sum(g * g, n),
@@ -44,12 +44,12 @@ class Edges:
         )
 
     def part(self, first: int, last: int) -> Edges:
-        """Pieces `first` to `last - 1`."""
+        """Return pieces `first` to `last - 1`."""
         g = self.ratio**first
         return Edges(self.run * g * g, self.rise * g, self.ratio, last - first)
 
     def then(self, other: Edges) -> Edges:
-        """Two straight pieces replaced by one."""
+        """Return two straight pieces as one."""
         return Edges(self.run + other.run, self.rise + other.rise, arb(1))
 
     @property
@@ -61,7 +61,7 @@ class Edges:
 
 
 def power_sum(ratio: arb, count: int) -> arb:
-    """`1 + ratio + ... + ratio^(count-1)`."""
+    """Return `1 + ratio + ... + ratio^(count-1)`."""
     if count == 1:
         return arb(1)
     if ratio == 1:
@@ -69,7 +69,7 @@ def power_sum(ratio: arb, count: int) -> arb:
     return (1 - ratio**count) / (1 - ratio)
 
 
-class Path:
+class HullPath:
     """The lower hull of the staircase so far."""
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class Path:
 
     @property
     def cost(self) -> arb:
-        """What the path costs: an upper bound on mu^2."""
+        """The cost of the path: an upper bound on mu^2."""
         return sum((piece.cost for piece in self._pieces), arb(0))
 
     def _too_steep(self, new: Edges) -> bool:
@@ -113,10 +113,10 @@ class Path:
             joined = last.joined(n - m + 1, n).then(new) if m > 1 else new
             return last.slope_above(n - m, joined)
 
-        taken = _most(n, still)
-        if taken < n:
-            self._pieces.append(last.part(0, n - taken))
-        return last.joined(n - taken, n).then(new)
+        absorbed = _most(n, still)
+        if absorbed < n:
+            self._pieces.append(last.part(0, n - absorbed))
+        return last.joined(n - absorbed, n).then(new)
 
 
 def _absorb_right(new: Edges, rest: Edges) -> tuple[Edges, Edges]:
@@ -124,12 +124,12 @@ def _absorb_right(new: Edges, rest: Edges) -> tuple[Edges, Edges]:
         joined = new.then(rest.joined(0, m - 1)) if m > 1 else new
         return joined.slope_above(0, rest.part(m - 1, m))
 
-    taken = _most(rest.count, still)
-    return new.then(rest.joined(0, taken)), rest.part(taken, rest.count)
+    absorbed = _most(rest.count, still)
+    return new.then(rest.joined(0, absorbed)), rest.part(absorbed, rest.count)
 
 
 def _most(count: int, holds: Callable[[int], bool]) -> int:
-    """The largest m for which `holds(m)`; it holds for 1, and for all up to some m.
+    """Return the largest m for which `holds(m)`; it holds for 1, and for all up to some m.
 
     That it holds for m proves it for all before: along growing slopes, a piece that is steeper than
     the join of all that were cut off before it leaves no doubt about those.

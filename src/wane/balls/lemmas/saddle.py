@@ -1,4 +1,4 @@
-"""How large delta is, nearly, by saddle points in doubles: it only chooses what to compute.
+"""Approximate deltas by saddle points in doubles; they only choose what to compute.
 
 Delta is an integral of `e^(K(theta) - theta epsilon) / (theta (1 + theta))` along a line, K the
 logarithm of E e^(theta loss); where that is least on the real axis, a parabola gives its size.
@@ -18,7 +18,7 @@ THETAS: Array = np.exp(STEP * np.arange(-40, 71))
 
 
 def sizes(log_moments: Array, epsilon: float) -> Array:
-    """The size of delta for each column of log moments at all thetas; no bound at all."""
+    """Return the approximate delta for each column of log moments at all thetas; not a bound."""
     height = log_moments - (THETAS * epsilon + np.log(THETAS * (1.0 + THETAS)))[:, None]
     height = np.where(np.isnan(height), math.inf, height)
     at = np.clip(np.argmin(height, axis=0), 1, len(THETAS) - 2)
@@ -28,5 +28,5 @@ def sizes(log_moments: Array, epsilon: float) -> Array:
     with np.errstate(all="ignore"):
         turn = np.clip(slope / bend, -STEP, STEP)
         least = here - slope * turn + bend * turn * turn / 2.0
-        found = np.exp(least) * THETAS[at] * np.exp(-turn) / np.sqrt(2.0 * math.pi * bend)
-    return np.where(np.isfinite(found), np.minimum(found, 1.0), 1.0)
+        deltas = np.exp(least) * THETAS[at] * np.exp(-turn) / np.sqrt(2.0 * math.pi * bend)
+    return np.where(np.isfinite(deltas), np.minimum(deltas, 1.0), 1.0)

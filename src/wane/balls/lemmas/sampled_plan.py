@@ -1,4 +1,4 @@
-"""Hidden steps with random batches: the last of them composed, and what was before has faded.
+"""The last iterate with random batches: the last steps composed, the earlier ones contracted.
 
 For any number R of last steps, any share of their noise and any cap on the size of batches, the
 last iterate is no easier to tell apart than R sampled steps with the rest of the noise, together
@@ -24,13 +24,19 @@ from wane.balls import binomial
 from wane.balls.arithmetic import as_float_up, ball, top
 from wane.balls.bounds import Bound, Failing, Gaussian
 from wane.balls.lemmas import reach, saddle
-from wane.balls.lemmas.accounts import Sampled, Workshop
+from wane.balls.lemmas.accounts import AccountBuilder, Sampled
 from wane.balls.lemmas.levels import representatives
 from wane.balls.lemmas.lipschitz import iterate_variance
-from wane.balls.lemmas.moduli import Modulus, Sizes, lipschitz, modulus_of
+from wane.balls.lemmas.moduli import ModulusInBalls, Sizes, lipschitz, modulus_of
 from wane.balls.lemmas.positions import TooLarge
-from wane.balls.lemmas.sampled_steps import Direction, Losses, PlainStep, sampled_step, shifts_apart
-from wane.balls.lemmas.tangent_programme import Distance, Meeting, Stretch, meet
+from wane.balls.lemmas.sampled_steps import (
+    PairOrder,
+    PlainStep,
+    StepLosses,
+    sampled_step,
+    shifts_apart,
+)
+from wane.balls.lemmas.tangent_programme import Distance, ProgrammeBound, StepsInBalls, meet
 from wane.balls.lemmas.tracking import tracks
 from wane.describe import Adjacency, NoisyDescent, Poisson
 from wane.describe.schedule import Phase
@@ -62,21 +68,21 @@ Valley = dict[tuple[int, int], int]
 
 @dataclass(frozen=True)
 class Choice:
-    """A place on the ladder of horizons, one on the ladder of shares, and which cap."""
+    """An index of the ladder of horizons, one of the ladder of shares, and one of the caps."""
 
     horizon: int
     share: int
     cap: int
 
     def around(self, step: int, valley: Valley) -> list[Choice]:
-        """Its neighbours; with the share the horizon moves as the most promising one does."""
-        made = []
+        """Return its neighbours; with the share the horizon moves as the best one does."""
+        neighbours = []
         for share in (self.share + 1, self.share - 1):
             if (share, self.cap) in valley:
                 turn = valley[share, self.cap] - valley[self.share, self.cap]
-                made.append(Choice(self.horizon + turn, share, self.cap))
+                neighbours.append(Choice(self.horizon + turn, share, self.cap))
         moved = (Choice(self.horizon + a, self.share, self.cap) for a in (step, -step))
-        return [*made, *moved]
+        return [*neighbours, *moved]
 
 
 @dataclass(frozen=True)
@@ -87,29 +93,29 @@ class Capped:
     is in inverse proportion to the share.
     """
 
-    sweeps: tuple[Meeting, ...]
+    sweeps: tuple[ProgrammeBound, ...]
     exceeded: arb
 
-    def meeting(self, share: int) -> Meeting:
-        """The sweep for this share of the noise."""
+    def meeting(self, share: int) -> ProgrammeBound:
+        """Return the sweep for this share of the noise."""
         return self.sweeps[share if len(self.sweeps) > 1 else 0]
 
     def share_of(self, share: int) -> float:
-        """What the sweep's costs are still to be divided by."""
+        """Return the factor by which the sweep's costs are still to be divided."""
         return 1.0 if len(self.sweeps) > 1 else SHARES[share]
 
 
 @dataclass
-class Hidden(Bound):
-    """A family of bounds, of which members are made when they are asked for."""
+class SampledLastIterate(Bound):
+    """A family of bounds whose members are computed on demand."""
 
     run: NoisyDescent
     tight: ClassVar[bool] = False
     _members: dict[tuple[int, Choice], Member | None] = field(default_factory=dict)
     _distinct: dict[tuple[float, float, int, int], Member] = field(default_factory=dict)
     _moments: list[Array] = field(default_factory=list)
-    _steps: dict[tuple[float, int], Losses] = field(default_factory=dict)
-    _workshop: Workshop = field(default_factory=Workshop)
+    _steps: dict[tuple[float, int], StepLosses] = field(default_factory=dict)
+    _builder: AccountBuilder = field(default_factory=AccountBuilder)
     _capped: dict[int, list[Capped]] = field(default_factory=dict)
     _chosen: dict[int, tuple[Choice, float]] = field(default_factory=dict)
     _costs: dict[tuple[float, int], Array] = field(default_factory=dict)
@@ -117,35 +123,35 @@ class Hidden(Bound):
     _wide: bool = False
 
     def delta(self, epsilon: arb) -> arb:
-        """The least of the members made so far."""
+        """Return the least of the members computed so far."""
         self._ready()
         return self._of_members(epsilon)
 
     def proves(self, epsilon: arb, delta: arb) -> bool:
-        """Some member proves it; looked for among those that promise most at this epsilon."""
+        """Return whether some member proves it, among those that promise most at this epsilon."""
         if top(self._of_members(epsilon)) <= delta:
             return True
         return any(
-            top(found.delta(epsilon)) <= delta for found in self._search(epsilon, float(delta))
+            top(member.delta(epsilon)) <= delta for member in self._search(epsilon, float(delta))
         )
 
-    def widen(self) -> bool:
-        """From now on, search for members at each power that is asked for."""
+    def refine(self) -> bool:
+        """Search for members at each power from now on; return whether that is new."""
         if self._wide:
             return False
         self._wide = True
         return True
 
     def power(self, rate: float) -> arb:
-        """What the profile gives, or a member whose power is known exactly."""
+        """Return what the profile gives, or the power of a member that is known exactly."""
         self._ready()
         if self._wide:
             self._look_near(rate)
-        found = super().power(rate)
+        power = super().power(rate)
         for member in self._distinct.values():
             if not isinstance(member, Sampled):
-                found = found.min(top(member.power(rate)))
-        return found
+                power = power.min(top(member.power(rate)))
+        return power
 
     def _look_near(self, rate: float) -> None:
         """Make members where the tangents that bound this power touch the profile."""
@@ -157,29 +163,29 @@ class Hidden(Bound):
             return 1.0 - math.exp(-e) * (1.0 - rate - float(self._of_members(ball(e))))
 
         best = ball(min(SLOPES, key=lambda e: min(steep(e), flat(e))))
-        found = list(self._search(best, float(self._of_members(best))))
-        self._favoured += sorted(found, key=lambda member: float(member.delta(best)))[:1]
+        members = list(self._search(best, float(self._of_members(best))))
+        self._favoured += sorted(members, key=lambda member: float(member.delta(best)))[:1]
         self._sketch.clear()  # of fewer members
 
     def _of_members(self, epsilon: arb) -> arb:
-        """The least of the few members that promise most; leaving out others loses no proof."""
+        """Return the least of the most promising members; leaving out others loses no proof."""
         members = list(self._distinct.values())
         if not members:
             return arb(1)
         promised = saddle.sizes(np.stack(self._moments, axis=1), float(epsilon))
         promised += np.array([failing for _, failing, _, _ in self._distinct])
-        found = arb(1)
+        delta = arb(1)
         likely = [members[place] for place in np.argsort(promised)[:MOST_ASKED].tolist()]
         for member in {id(m): m for m in (*likely, *self._favoured)}.values():
-            found = found.min(top(member.delta(epsilon)))
-        return found
+            delta = delta.min(top(member.delta(epsilon)))
+        return delta
 
     def _ready(self) -> None:
         for delta in REFERENCES:
             self._member(delta, self._best(delta)[0])
 
     def _search(self, epsilon: arb, delta: float) -> Iterator[Member]:
-        """Members that promise most at this epsilon, and then neighbours of the best before."""
+        """Yield members that promise most at this epsilon, then neighbours of the best before."""
         if not delta > 0.0:
             return
         waiting, valley = self._ranked(float(epsilon), delta)
@@ -223,7 +229,7 @@ class Hidden(Bound):
             return None
         horizon = int(meeting.horizons[choice.horizon])
         # runs that start together are no distance apart, and a step of no length leaks nothing
-        parts: list[tuple[Losses, int]] = [(PlainStep(ball(mu)), 1)] if mu > 0.0 else []
+        parts: list[tuple[StepLosses, int]] = [(PlainStep(ball(mu)), 1)] if mu > 0.0 else []
         for noise, count in self._counts(horizon).items():
             parts.append((self._step(noise, choice.share), count))
         failing = as_float_up(self._followed(horizon) * capped.exceeded)
@@ -236,25 +242,25 @@ class Hidden(Bound):
             self._moments.append(self._log_moments(mu, horizon, choice.share))
         return self._distinct[key]
 
-    def _composed(self, parts: list[tuple[Losses, int]], failing: float) -> Member:
-        """All parts together; if all are Gaussian, so is the whole, of which more is known."""
+    def _composed(self, parts: list[tuple[StepLosses, int]], failing: float) -> Member:
+        """Return all parts together; if all are Gaussian, so is their composition."""
         squares = [count * step.mu**2 for step, count in parts if isinstance(step, PlainStep)]
         if len(squares) < len(parts):
-            return self._workshop.bound(parts, self._directions, failing)
-        whole = Gaussian(top(sum(squares, arb(0))))
-        return Failing(whole, ball(failing)) if failing > 0.0 else whole
+            return self._builder.bound(parts, self._directions, failing)
+        gaussian = Gaussian(top(sum(squares, arb(0))))
+        return Failing(gaussian, ball(failing)) if failing > 0.0 else gaussian
 
     def _followed(self, horizon: int) -> int:
-        """How many batches must obey the cap; a step that cools down draws none."""
+        """Return how many batches must obey the cap; a step that cools down draws none."""
         left, drawn = self.run.total_steps if self._tracked else horizon, 0
         for phase in reversed(list(self.run.plan)):
-            taken = min(phase.repeat, left)
-            left -= taken
-            drawn += taken if phase.uses_records else 0
+            counted = min(phase.repeat, left)
+            left -= counted
+            drawn += counted if phase.uses_records else 0
         return drawn
 
-    def _step(self, noise: float, share: int) -> Losses:
-        """One sampled step that keeps the rest of its noise; `noise` is its shift without that."""
+    def _step(self, noise: float, share: int) -> StepLosses:
+        """Return one sampled step that keeps the rest of its noise; `noise` is its full shift."""
         if (noise, share) not in self._steps:
             mu = ball(as_float_up(top(ball(noise) / (1 - ball(SHARES[share])).sqrt())))
             self._steps[noise, share] = (
@@ -282,34 +288,34 @@ class Hidden(Bound):
         return self.run.records if added else self.run.records - 1
 
     @property
-    def _directions(self) -> tuple[Direction, ...]:
+    def _directions(self) -> tuple[PairOrder, ...]:
         replaced = self.run.adjacency is Adjacency.REPLACE_ONE
         if self._poisson:
-            return (Direction.REPLACE,) if replaced else (Direction.REMOVE, Direction.ADD)
+            return (PairOrder.REPLACE,) if replaced else (PairOrder.REMOVE, PairOrder.ADD)
         # with a record zeroed out a batch may lack one, and its map follows no modulus of b records
-        return (Direction.FIXED,) if replaced else (Direction.REPLACE,)
+        return (PairOrder.FIXED,) if replaced else (PairOrder.REPLACE,)
 
     def _shift(self, phase: Phase) -> float:
-        """The record's shift in deviations of the whole noise."""
+        """Return the record's shift in deviations of the whole noise."""
         moved = reach.member(self.run) * ball(phase.step_size)
         return as_float_up(moved / iterate_variance(self.run, phase).sqrt())
 
     @cached_property
     def _classes(self) -> dict[float, float]:
-        """What stands for each phase's shift, where there are many."""
+        """The representative of each phase's shift, where there are many."""
         used = (phase for phase in self.run.plan if phase.uses_records)
         return representatives(map(self._shift, used), MOST_LEVELS)
 
     def _counts(self, horizon: int) -> dict[float, int]:
-        """How many of the last steps use records, by the record's shift."""
-        made: dict[float, int] = {}
+        """Return how many of the last steps use records, by the record's shift."""
+        counts: dict[float, int] = {}
         for phase in reversed(list(self.run.plan)):
-            taken = min(phase.repeat, horizon)
-            horizon -= taken
-            if taken and phase.uses_records:
+            counted = min(phase.repeat, horizon)
+            horizon -= counted
+            if counted and phase.uses_records:
                 shift = self._classes[self._shift(phase)]
-                made[shift] = made.get(shift, 0) + taken
-        return made
+                counts[shift] = counts.get(shift, 0) + counted
+        return counts
 
     # which choice
 
@@ -317,7 +323,7 @@ class Hidden(Bound):
         return math.floor(math.log10(max(delta, 1e-300)))
 
     def _best(self, delta: float) -> tuple[Choice, float]:
-        """The choice with the least epsilon by Renyi divergences in doubles, and that epsilon."""
+        """Return the choice with the least epsilon by Renyi divergences, and that epsilon."""
         level = self._level(delta)
         if level not in self._chosen:
             with np.errstate(all="ignore"):
@@ -330,39 +336,39 @@ class Hidden(Bound):
         convert = np.log1p(-1.0 / (1.0 + orders)) - (math.log(delta) + np.log1p(orders)) / orders
         for cap, capped in enumerate(self._within(delta)):
             for share in range(len(SHARES)):
-                whole, drawn = self._renyi(capped, share)
-                whole = whole + convert[:, None]
+                epsilons, drawn = self._renyi(capped, share)
+                epsilons = epsilons + convert[:, None]
                 followed = self._followed(0) if self._tracked else drawn
                 left = 1.0 - float(capped.exceeded) / delta * followed
-                whole -= np.log(left) / orders[:, None]
-                flat = np.min(np.where(np.isnan(whole), math.inf, whole), axis=0)
+                epsilons -= np.log(left) / orders[:, None]
+                flat = np.min(np.where(np.isnan(epsilons), math.inf, epsilons), axis=0)
                 place = int(np.argmin(flat))
                 if flat[place] < least:
                     best, least = Choice(place, share, cap), float(flat[place])
         return best, least
 
     def _ranked(self, epsilon: float, delta: float) -> tuple[list[Choice], Valley]:
-        """The choices that promise the least delta, and for each share and cap the best horizon."""
-        found = []
+        """Return the choices of least promised delta, and the best horizon per share and cap."""
+        ranked = []
         for cap, capped in enumerate(self._within(delta)):
             for share in range(len(SHARES)):
                 with np.errstate(all="ignore"):
-                    whole, drawn = self._renyi(capped, share)
-                    sizes = saddle.sizes(saddle.THETAS[:, None] * whole, epsilon)
+                    divergences, drawn = self._renyi(capped, share)
+                    sizes = saddle.sizes(saddle.THETAS[:, None] * divergences, epsilon)
                 followed = self._followed(0) if self._tracked else drawn
                 sizes = sizes + float(capped.exceeded) * followed
                 place = int(np.argmin(sizes))
-                found.append((float(sizes[place]), Choice(place, share, cap)))
-        found.sort(key=lambda one: one[0])
-        best = [choice for size, choice in found[: SEEDS - 1] if size <= HOPELESS * delta]
-        valley = {(choice.share, choice.cap): choice.horizon for _, choice in found}
+                ranked.append((float(sizes[place]), Choice(place, share, cap)))
+        ranked.sort(key=lambda one: one[0])
+        best = [choice for size, choice in ranked[: SEEDS - 1] if size <= HOPELESS * delta]
+        valley = {(choice.share, choice.cap): choice.horizon for _, choice in ranked}
         # saddle points say little where almost nothing is left to tell: divergences decide then
         last, promised = self._best(delta)
         hopeless = not best and not promised < FAR * (epsilon + 1.0)
         return [] if hopeless else [*best, last], valley
 
     def _renyi(self, capped: Capped, share: int) -> tuple[Array, Array]:
-        """Renyi divergences, orders by horizons, and how many batches each horizon draws."""
+        """Return Renyi divergences, orders by horizons, and how many batches each horizon draws."""
         meeting = capped.meeting(share)
         costs = meeting.costs / float(meeting.scale) / capped.share_of(share)
         counted = self._by_horizon(meeting)
@@ -372,26 +378,26 @@ class Hidden(Bound):
         return columns @ np.stack([costs, *counted.values()]), drawn
 
     def _log_moments(self, mu: float, horizon: int, share: int) -> Array:
-        """Of a member's losses, roughly, at all thetas."""
-        found: Array = 0.5 * mu * mu * (1.0 + saddle.THETAS)
+        """Return roughly the log moments of a member's losses, at all thetas."""
+        divergences: Array = 0.5 * mu * mu * (1.0 + saddle.THETAS)
         for noise, count in self._counts(horizon).items():
-            found = found + count * self._divergences(noise, share)
-        return saddle.THETAS * found
+            divergences = divergences + count * self._divergences(noise, share)
+        return saddle.THETAS * divergences
 
-    def _by_horizon(self, meeting: Meeting) -> dict[float, Array]:
-        made: dict[float, Array] = {}
+    def _by_horizon(self, meeting: ProgrammeBound) -> dict[float, Array]:
+        counts: dict[float, Array] = {}
         ends = meeting.horizons
         after = 0
         for phase in reversed(list(self.run.plan)):
-            taken = np.clip(ends - after, 0.0, float(phase.repeat))
+            counted = np.clip(ends - after, 0.0, float(phase.repeat))
             after += phase.repeat
             if phase.uses_records:
                 shift = self._classes[self._shift(phase)]
-                made[shift] = made.get(shift, np.zeros_like(ends)) + taken
-        return made
+                counts[shift] = counts.get(shift, np.zeros_like(ends)) + counted
+        return counts
 
     def _divergences(self, noise: float, share: int) -> Array:
-        """Of one step, with orders 1 + theta."""
+        """Return the divergences of one step, with orders 1 + theta."""
         if (noise, share) not in self._costs:
             step, way = self._step(noise, share), self._directions[0]
             thetas = saddle.THETAS.tolist()
@@ -407,7 +413,7 @@ class Hidden(Bound):
         return self._capped[level]
 
     def _caps(self, delta: float) -> list[tuple[int, arb]]:
-        """Caps worth trying, and how likely a batch exceeds them."""
+        """Return caps worth trying, and the probability that a batch exceeds them."""
         if not self._poisson:
             return [(self.run.batch_size, arb(0))]
         steady = self._others if self._rate == 1 else self._steady
@@ -416,16 +422,16 @@ class Hidden(Bound):
         total = self.run.total_steps
         lengths = [total] if self._tracked else [n for n in FOLLOWED if n < total] + [total]
         wanted = [binomial.cap(self._others, self._rate, FAILURE * delta / n) for n in lengths]
-        made = list({cap: (cap, exceeded) for cap, exceeded in reversed(wanted)}.values())
-        if 0 <= steady < made[-1][0]:
+        caps = list({cap: (cap, exceeded) for cap, exceeded in reversed(wanted)}.values())
+        if 0 <= steady < caps[-1][0]:
             exceeded = binomial.tail(self._others, self._rate, steady)
             if self._followed(1) * exceeded < ball(AFFORDABLE * delta):
-                made.append((steady, exceeded))
-        return made
+                caps.append((steady, exceeded))
+        return caps
 
     @cached_property
     def _steady(self) -> int:
-        """The largest batch such that none up to it drives two points apart; -1 if none is."""
+        """The largest batch up to which none drives two points apart; -1 if none is."""
         low, high = -1, self._others + 1
         while high - low > 1:
             middle = (low + high) // 2
@@ -433,9 +439,9 @@ class Hidden(Bound):
         return low
 
     def _shrinks(self, most: int) -> bool:
-        whole = Sizes(0, most, self.run.batch_size)
+        sizes = Sizes(0, most, self.run.batch_size)
         for phase in self.run.plan:
-            factor = lipschitz(self.run.objective, ball(phase.step_size), whole)
+            factor = lipschitz(self.run.objective, ball(phase.step_size), sizes)
             if factor is None or not factor <= 1:
                 return False
         return True
@@ -444,34 +450,34 @@ class Hidden(Bound):
         unit, distance = self._distances(cap)
         idle = not all(phase.uses_records for phase in self.run.plan)
         sizes = Sizes(0 if self._poisson else self.run.batch_size, cap, self.run.batch_size)
-        moduli: dict[Phase, Modulus] = {}
+        moduli: dict[Phase, ModulusInBalls] = {}
         for phase in self.run.plan:
-            found = modulus_of(self.run, phase, sizes, unit)
-            if found is None:
+            result = modulus_of(self.run, phase, sizes, unit)
+            if result is None:
                 raise TooLarge("no modulus is known")
-            moduli[phase] = found
+            moduli[phase] = result
 
-        def sweep(share: float) -> Meeting:
+        def sweep(share: float) -> ProgrammeBound:
             stretches = []
             for phase in self.run.plan:
                 part = ball(share) if phase.uses_records else arb(1)
                 variance = part * iterate_variance(self.run, phase) / unit**2
-                stretches.append(Stretch(moduli[phase], arb(0), variance, phase.repeat))
-            found = meet(stretches, distance, every=True)
-            if not found:
+                stretches.append(StepsInBalls(moduli[phase], arb(0), variance, phase.repeat))
+            result = meet(stretches, distance, every=True)
+            if not result:
                 raise TooLarge("a distance that nothing bounds")
-            return found[0]
+            return result[0]
 
         return Capped(tuple(sweep(s) for s in (SHARES if idle else (1.0,))), exceeded)
 
     def _distances(self, cap: int) -> tuple[arb, Distance]:
-        """A unit of length, and how far apart the runs can be so many steps before the end."""
+        """Return a unit of length, and the distance of the runs so many steps before the end."""
         if not self._tracked:
             return ball(self.run.domain.diameter), lambda _: arb(1)
-        known = tracks(self.run, cap)
+        bounds = tracks(self.run, cap)
 
         def after(steps: int) -> arb:
-            return min((track.after(steps) for track in known), key=float)
+            return min((track.after(steps) for track in bounds), key=float)
 
         unit = after(self.run.total_steps - 1)
         if not (unit > 0 and unit.is_finite()):

@@ -1,4 +1,4 @@
-"""One step, with a random batch or without, as privacy losses on a grid that leak at least as much.
+"""The privacy losses of one step, sampled or not, on a grid that leaks at least as much.
 
 Probabilities are computed in balls.  The mass between two grid points is split over the two so that
 its probability under both laws is kept, which makes the pair no harder to tell apart; what lies
@@ -30,8 +30,8 @@ SURE = 3000.0
 """A shift beyond which a sampled step counts as showing whether the record took part."""
 
 
-class Direction(Enum):
-    """Which two laws are compared; `mixed` is (1-q) N(0,1) + q N(mu,1)."""
+class PairOrder(Enum):
+    """The two laws that are compared; `mixed` is (1-q) N(0,1) + q N(mu,1)."""
 
     REMOVE = "mixed against N(0,1)"
     ADD = "N(0,1) against mixed"
@@ -39,76 +39,76 @@ class Direction(Enum):
     FIXED = "mixed against N(0,1) at losses above zero, its mirror image below"
 
 
-class Losses(Protocol):
+class StepLosses(Protocol):
     """The privacy losses of a step."""
 
-    def tails(self, direction: Direction, loss: arb) -> tuple[arb, arb]:
-        """Probabilities under both laws that the privacy loss exceeds `loss`."""
+    def tails(self, direction: PairOrder, loss: arb) -> tuple[arb, arb]:
+        """Return the probabilities under both laws that the privacy loss exceeds `loss`."""
 
-    def extent(self, direction: Direction) -> Extent:
-        """Where the losses lie, roughly."""
+    def extent(self, direction: PairOrder) -> Extent:
+        """Return roughly where the losses lie."""
 
-    def divergence(self, direction: Direction, beyond: float) -> float:
-        """The Renyi divergence of order `1 + beyond`, roughly: it only chooses what to compute."""
+    def divergence(self, direction: PairOrder, beyond: float) -> float:
+        """Return roughly the Renyi divergence of order `1 + beyond`, to choose what to compute."""
 
 
-def shifts_apart(directions: tuple[Direction, ...]) -> int:
-    """How many shifts lie between the two laws of a step that uses the record for certain."""
-    return 2 if Direction.REPLACE in directions else 1
+def shifts_apart(directions: tuple[PairOrder, ...]) -> int:
+    """Return how many shifts lie between the two laws of a step that surely uses the record."""
+    return 2 if PairOrder.REPLACE in directions else 1
 
 
 @dataclass(frozen=True, eq=False)
 class PlainStep:
-    """N(mu, 1) against N(0, 1), the same in every direction."""
+    """The step N(mu, 1) against N(0, 1), the same in every direction."""
 
     mu: arb
 
-    def tails(self, direction: Direction, loss: arb) -> tuple[arb, arb]:
-        """Both tails beyond the outcome that has this loss."""
+    def tails(self, direction: PairOrder, loss: arb) -> tuple[arb, arb]:
+        """Return both tails beyond the outcome that has this loss."""
         x = loss / self.mu + self.mu / 2
         return normal_tail(x - self.mu), normal_tail(x)
 
-    def extent(self, direction: Direction) -> Extent:
-        """The loss is normal with deviation mu and mean mu^2/2."""
+    def extent(self, direction: PairOrder) -> Extent:
+        """Return the extent of a normal loss with deviation mu and mean mu^2/2."""
         mu = float(self.mu)
         far, middle = REACH * mu, mu * mu / 2.0
         return Extent(middle - far, middle + far, mu)
 
-    def divergence(self, direction: Direction, beyond: float) -> float:
-        """Proportional to the order."""
+    def divergence(self, direction: PairOrder, beyond: float) -> float:
+        """Return the divergence, which is proportional to the order."""
         return (1.0 + beyond) * float(self.mu) ** 2 / 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class SeenStep:
-    """A step that shows whether the record took part, and if so, everything."""
+    """A step that reveals whether the record took part, and if so, everything."""
 
     rate: arb
 
-    def tails(self, direction: Direction, loss: arb) -> tuple[arb, arb]:
-        """One finite loss, and with the rate an infinite one."""
+    def tails(self, direction: PairOrder, loss: arb) -> tuple[arb, arb]:
+        """Return the tails of one finite loss and, with the rate, an infinite one."""
         out = 1 - self.rate
         if loss < self._loss(direction):
             return {
-                Direction.REMOVE: (arb(1), arb(1)),
-                Direction.ADD: (arb(1), out),
-                Direction.REPLACE: (arb(1), out),
-                Direction.FIXED: (arb(1), out),
+                PairOrder.REMOVE: (arb(1), arb(1)),
+                PairOrder.ADD: (arb(1), out),
+                PairOrder.REPLACE: (arb(1), out),
+                PairOrder.FIXED: (arb(1), out),
             }[direction]
-        return (arb(0) if direction is Direction.ADD else self.rate), arb(0)
+        return (arb(0) if direction is PairOrder.ADD else self.rate), arb(0)
 
-    def _loss(self, direction: Direction) -> arb:
+    def _loss(self, direction: PairOrder) -> arb:
         out = (1 - self.rate).log()
-        return {Direction.REMOVE: out, Direction.ADD: -out}.get(direction, arb(0))
+        return {PairOrder.REMOVE: out, PairOrder.ADD: -out}.get(direction, arb(0))
 
-    def extent(self, direction: Direction) -> Extent:
-        """One point, with some room."""
+    def extent(self, direction: PairOrder) -> Extent:
+        """Return one point, with some room."""
         at = float(self._loss(direction))
         room = max(abs(math.log1p(-float(self.rate))), 1e-300)
         return Extent(at - room, at + room, 0.1 * room)
 
-    def divergence(self, direction: Direction, beyond: float) -> float:
-        """What shows everything diverges without bound."""
+    def divergence(self, direction: PairOrder, beyond: float) -> float:
+        """Return infinity, since everything is revealed."""
         return math.inf
 
 
@@ -119,35 +119,35 @@ class SampledStep:
     mu: arb
     rate: arb
 
-    def tails(self, direction: Direction, loss: arb) -> tuple[arb, arb]:
-        """Probabilities under both laws that the privacy loss exceeds `loss`."""
-        if direction is Direction.REPLACE:
+    def tails(self, direction: PairOrder, loss: arb) -> tuple[arb, arb]:
+        """Return the probabilities under both laws that the privacy loss exceeds `loss`."""
+        if direction is PairOrder.REPLACE:
             x = self._balanced(loss)
             shared = (1 - self.rate) * normal_tail(x)
             near, far = normal_tail(x - self.mu), normal_tail(x + self.mu)
             return shared + self.rate * near, shared + self.rate * far
-        if direction is Direction.FIXED:
-            p, q = self.tails(Direction.REMOVE, abs(loss))
+        if direction is PairOrder.FIXED:
+            p, q = self.tails(PairOrder.REMOVE, abs(loss))
             return (1 - q, 1 - p) if loss < 0 else (p, q)
-        above = self._threshold(loss if direction is Direction.REMOVE else -loss)
+        above = self._threshold(loss if direction is PairOrder.REMOVE else -loss)
         if above is None:
-            return (arb(1), arb(1)) if direction is Direction.REMOVE else (arb(0), arb(0))
+            return (arb(1), arb(1)) if direction is PairOrder.REMOVE else (arb(0), arb(0))
         x = above
-        if direction is Direction.REMOVE:
+        if direction is PairOrder.REMOVE:
             plain = normal_tail(x)
             return (1 - self.rate) * plain + self.rate * normal_tail(x - self.mu), plain
         plain = normal_tail(-x)
         return plain, (1 - self.rate) * plain + self.rate * normal_tail(self.mu - x)
 
     def _threshold(self, loss: arb) -> arb | None:
-        """Where the mixed density is e^loss times the plain one; None if it never is."""
+        """Return where the mixed density is e^loss times the plain one; None if nowhere."""
         left = loss.exp() - (1 - self.rate)
         if not left > 0:
             return None
         return (left / self.rate).log() / self.mu + self.mu / 2
 
     def _balanced(self, loss: arb) -> arb:
-        """Where the two mixed densities have the ratio e^loss; odd in the loss."""
+        """Return where the two mixed densities have the ratio e^loss; odd in the loss."""
         if loss < 0:
             return -self._balanced(-loss)
         w = self.rate * (-self.mu * self.mu / 2).exp()
@@ -155,59 +155,59 @@ class SampledStep:
         return ((b + (b * b + 4 * w * w * e).sqrt()) / (2 * w)).log() / self.mu
 
     def _mirrored(self, x: Array, loss: Array) -> Extent:
-        """The losses above zero, and as far below."""
+        """Return the extent of the losses above zero, and as far below."""
         q, mu = float(self.rate), float(self.mu)
         plain, moved = np.exp(-x * x / 2), np.exp(-((x - mu) ** 2) / 2)
         weight = ((2 - q) * plain + q * moved)[x > mu / 2] * (x[1] - x[0]) / math.sqrt(2 * math.pi)
         spread = math.sqrt(float(weight @ loss[x > mu / 2] ** 2))
         return Extent(-float(loss.max()), float(loss.max()), min(max(spread, 1e-300), mu))
 
-    def losses(self, direction: Direction, x: Array) -> Array:
-        """The privacy loss at these outcomes, roughly: it only chooses the grid."""
+    def losses(self, direction: PairOrder, x: Array) -> Array:
+        """Return roughly the privacy loss at these outcomes, to choose the grid."""
         q, mu = float(self.rate), float(self.mu)
         up = np.logaddexp(math.log1p(-q), math.log(q) + mu * x - mu * mu / 2)
-        if direction is Direction.REPLACE:
+        if direction is PairOrder.REPLACE:
             down = np.logaddexp(math.log1p(-q), math.log(q) - mu * x - mu * mu / 2)
             return np.asarray(up - down)
-        return np.asarray(-up if direction is Direction.ADD else up)
+        return np.asarray(-up if direction is PairOrder.ADD else up)
 
-    def divergence(self, direction: Direction, beyond: float) -> float:
-        """A sum over outcomes, in logarithms."""
+    def divergence(self, direction: PairOrder, beyond: float) -> float:
+        """Return the divergence as a sum over outcomes, in logarithms."""
         q, mu = float(self.rate), float(self.mu)
         x = np.linspace(-REACH - mu, REACH + mu * min(1.0 + beyond, 60.0 / mu + 1.0), 1200)
         loss = self.losses(direction, x)
         log_p = np.logaddexp(math.log1p(-q), math.log(q) + mu * x - mu * mu / 2) - x * x / 2
         height = log_p + beyond * loss
         top = float(np.max(height))
-        whole = float(np.sum(np.exp(height - top))) * (x[1] - x[0]) / math.sqrt(2.0 * math.pi)
-        return max((top + math.log(whole)) / beyond, 0.0)
+        integral = float(np.sum(np.exp(height - top))) * (x[1] - x[0]) / math.sqrt(2.0 * math.pi)
+        return max((top + math.log(integral)) / beyond, 0.0)
 
-    def extent(self, direction: Direction) -> Extent:
-        """Where the losses lie, roughly."""
+    def extent(self, direction: PairOrder) -> Extent:
+        """Return roughly where the losses lie."""
         q, mu = float(self.rate), float(self.mu)
-        x = np.linspace(-REACH, REACH if direction is Direction.ADD else REACH + mu, 8001)
+        x = np.linspace(-REACH, REACH if direction is PairOrder.ADD else REACH + mu, 8001)
         loss = self.losses(direction, x)
-        if direction is Direction.FIXED:
+        if direction is PairOrder.FIXED:
             return self._mirrored(x, loss)
         plain, moved = np.exp(-x * x / 2), np.exp(-((x - mu) ** 2) / 2)
-        weight = plain if direction is Direction.ADD else (1 - q) * plain + q * moved
+        weight = plain if direction is PairOrder.ADD else (1 - q) * plain + q * moved
         weight /= weight.sum()
         mean = float(weight @ loss)
         spread = max(math.sqrt(float(weight @ (loss - mean) ** 2)), 0.01 * abs(mean))
         low = float(loss.min())
-        if direction is Direction.ADD:  # far below zero no loss matters, and few are there
+        if direction is PairOrder.ADD:  # far below zero no loss matters, and few are there
             low = max(low, mean - 200.0 * spread)
         # where the coin moves the loss farther than the noise does, the noise is the finer scale
         return Extent(low, float(loss.max()), min(spread, mu))
 
 
 def sampled_step(mu: arb, rate: arb) -> SampledStep | SeenStep:
-    """A step whose record joins with this probability."""
+    """Return a step whose record joins with this probability."""
     return SampledStep(mu, rate) if mu < SURE else SeenStep(rate)
 
 
 class Extent(NamedTuple):
-    """Least and largest loss that matter, and the scale on which the loss varies."""
+    """The least and largest loss that matter, and the scale on which the loss varies."""
 
     least: float
     largest: float
@@ -224,7 +224,7 @@ class Grid:
     lost: float
 
 
-def exceeding(step: Losses, direction: Direction, epsilon: float) -> float:
+def exceeding(step: StepLosses, direction: PairOrder, epsilon: float) -> float:
     """Return delta at this epsilon, of one step: what exceeds e^epsilon times the other law."""
     with _precise(step.extent(direction).deviation):
         at = ball(epsilon)
@@ -233,12 +233,12 @@ def exceeding(step: Losses, direction: Direction, epsilon: float) -> float:
 
 
 def _precise(scale: float) -> AbstractContextManager[None]:
-    """Digits enough for second differences of probabilities, as small as the scale's square."""
+    """Return a precision enough for second differences of probabilities, small as scale squared."""
     return bits(BITS + 4 * math.ceil(max(0.0, -math.log2(scale))))
 
 
-def on_grid(step: Losses, direction: Direction, spacing: float, widest: int) -> Grid:
-    """The step's privacy losses on a grid, leaking at least as much; some cells are joined."""
+def on_grid(step: StepLosses, direction: PairOrder, spacing: float, widest: int) -> Grid:
+    """Return the step's losses on a grid, leaking at least as much; some cells are joined."""
     extent = step.extent(direction)
     first = math.floor(extent.least / spacing) - 1
     last = math.ceil(extent.largest / spacing) + 1
@@ -249,14 +249,14 @@ def on_grid(step: Losses, direction: Direction, spacing: float, widest: int) -> 
 
 @dataclass
 class _Joining:
-    """How many cells to treat as one: rare losses need no fine grid."""
+    """The number of cells to treat as one: rare losses need no fine grid."""
 
     relative: float
     widest: int
     width: int = 1
 
     def fits(self, mass: float) -> bool:
-        """Whether a cell of this mass may be as wide; it is made narrower if not."""
+        """Return whether a cell of this mass may be as wide; make it narrower if not."""
         if self.width == 1 or mass * (self.width * self.relative) ** 2 <= NEGLIGIBLE:
             return True
         self.width //= 2

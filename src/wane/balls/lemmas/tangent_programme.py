@@ -1,4 +1,4 @@
-"""How two runs can be brought together: the modulus programme, bounded from above by lines.
+"""Upper bounds of the modulus programme by lines, in balls.
 
 Let V(w) be the least cost of hiding a squared distance w during the steps that are left.  If
 `w/reach + spent` is above V after a step, and `slope w + offset` above the modulus of the step,
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from wane.arrays import Array
 from wane.balls.arithmetic import ball, top
-from wane.balls.lemmas.moduli import Line, Modulus, root
+from wane.balls.lemmas.moduli import Line, ModulusInBalls, root
 
 Distance = Callable[[int], arb]
 """How far apart the runs can be, of how many steps are left; in units."""
@@ -36,10 +36,10 @@ ROUNDS, MOST_POLISHED = 8, 200_000
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """Equal steps, lengths in units: modulus, how far the record moves, noise, how many."""
+class StepsInBalls:
+    """Equal steps, lengths in units: modulus, the record's shift, noise, how many."""
 
-    modulus: Modulus
+    modulus: ModulusInBalls
     shift: arb
     variance: arb
     count: int
@@ -49,33 +49,33 @@ class Stretch:
 class _Rough:
     """A stretch in doubles, and its place in time."""
 
-    exact: Stretch
-    modulus: Modulus
+    exact: StepsInBalls
+    modulus: ModulusInBalls
     shift: float
     variance: float
     count: int
     after: int
 
     def lines(self, w: Array) -> tuple[Array, Array]:
-        """Slopes and offsets at these distances."""
+        """Return slopes and offsets at these distances."""
         slope, offset = _shifted(self.modulus.line(w), w, self.shift)
         return np.maximum(slope, 1e-200), np.maximum(offset, 0.0)
 
 
 @dataclass(frozen=True)
-class _Lines:
+class _LinesInBalls:
     reach: Array
     spent: Array
     chosen: NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Meeting:
-    """One sweep back in time: what it costs to begin before each stretch."""
+class ProgrammeBound:
+    """One sweep back in time: the cost of beginning before each stretch."""
 
     pieces: list[_Rough]
     knots: list[Array]
-    swept: list[_Lines]
+    swept: list[_LinesInBalls]
     costs: Array
     scale: arb
     distance: Distance
@@ -83,17 +83,17 @@ class Meeting:
     @property
     def horizons(self) -> Array:
         """The numbers of last steps whose costs are known."""
-        made = [piece.after + piece.count for piece in self.pieces[: len(self.costs)]]
-        return np.array(made, dtype=np.float64)
+        steps = [piece.after + piece.count for piece in self.pieces[: len(self.costs)]]
+        return np.array(steps, dtype=np.float64)
 
     def proven(self, place: int) -> arb:
-        """The cost of beginning before this stretch, in balls."""
+        """Return the cost of beginning before this stretch, in balls."""
         path = self._path(place)
         cost = self._along(place, self._polished(place, path))
         return cost if cost.is_finite() else self._along(place, path)
 
     def _polished(self, place: int, path: list[float]) -> list[float]:
-        """Lines that touch where the runs truly are, if those lines are used: a few rounds."""
+        """Return touching points moved to where those lines let the runs be, a few times."""
         last = self.pieces[place]
         if last.after + last.count > MOST_POLISHED:
             return path
@@ -117,14 +117,14 @@ class Meeting:
             return int(np.argmin(apart**2 / lines.reach + lines.spent))
 
     def _path(self, place: int) -> list[float]:
-        """Where the lines touch, from the first stretch to the last; none once the runs met."""
-        made, line = [], self._first(place)
+        """Return where the lines touch, from the first stretch to the last, until the runs meet."""
+        touching, line = [], self._first(place)
         for j in range(place, -1, -1):
-            made.append(float(self.knots[j][line]))
+            touching.append(float(self.knots[j][line]))
             line = int(self.swept[j].chosen[line])
             if j and line >= len(self.knots[j - 1]):
                 break
-        return made
+        return touching
 
     def _along(self, place: int, path: list[float]) -> arb:
         met = place + 1 - len(path)
@@ -142,7 +142,7 @@ class Meeting:
 def _round(
     pieces: list[_Rough], touch: list[float], start: float, paid: float
 ) -> tuple[float, list[float]]:
-    """The cost of lines that touch there, and where the runs then are; from the end of time."""
+    """Return the cost of lines that touch there, and where the runs then are; backwards in time."""
     slopes, offsets = [], []
     reach, spent = 0.0, paid
     reaches: list[list[float]] = []
@@ -165,8 +165,10 @@ def _round(
     return start / reach + spent, followed
 
 
-def meet(stretches: list[Stretch], distance: Distance, *, every: bool = False) -> list[Meeting]:
-    """Sweeps with finer and finer knots; with `every`, one sweep over all horizons."""
+def meet(
+    stretches: list[StepsInBalls], distance: Distance, *, every: bool = False
+) -> list[ProgrammeBound]:
+    """Return sweeps with finer and finer knots; with `every`, one sweep over all horizons."""
     scale = _largest([s.variance for s in stretches])
     pieces = _pieces(stretches, scale)
     widest = max(float(distance(1)), float(distance(sum(s.count for s in stretches))), 1e-100)
@@ -174,50 +176,50 @@ def meet(stretches: list[Stretch], distance: Distance, *, every: bool = False) -
         return []
     knots = [_first_knots(pieces, widest)] * len(pieces)
     spread = math.log(knots[0][1] / knots[0][0])
-    made: list[Meeting] = []
+    sweeps: list[ProgrammeBound] = []
     for _ in range(1 if every else PASSES):
-        made.append(_sweep(pieces, knots, distance, scale, every))
-        place = int(np.argmin(made[-1].costs))
-        if not math.isfinite(made[-1].costs[place]):
+        sweeps.append(_sweep(pieces, knots, distance, scale, every))
+        place = int(np.argmin(sweeps[-1].costs))
+        if not math.isfinite(sweeps[-1].costs[place]):
             break
-        path = made[-1]._path(place)[::-1]
+        path = sweeps[-1]._path(place)[::-1]
         fan = np.exp(np.linspace(-1.5 * spread, 1.5 * spread, FINER_KNOTS))
         met = place + 1 - len(path)
         knots = [path[max(j - met, 0)] * fan for j in range(place + 1)]
         pieces = pieces[: place + 1]
         spread *= 3.0 / (FINER_KNOTS - 1)
-    return made
+    return sweeps
 
 
-def least_cost(stretches: list[Stretch], distance: arb) -> arb:
-    """The least cost that is found of bringing runs together that are `distance` apart."""
-    made = meet(stretches, lambda _: distance)
-    if not made:
+def least_cost(stretches: list[StepsInBalls], distance: arb) -> arb:
+    """Return the least cost found of bringing together runs that are `distance` apart."""
+    sweeps = meet(stretches, lambda _: distance)
+    if not sweeps:
         return arb.pos_inf()
-    best = min(made, key=lambda sweep: float(np.min(sweep.costs)))
+    best = min(sweeps, key=lambda sweep: float(np.min(sweep.costs)))
     return best.proven(int(np.argmin(best.costs)))
 
 
 def _largest(values: list[arb]) -> arb:
-    found = values[0]
+    largest = values[0]
     for value in values[1:]:
-        found = found.max(value)
-    return top(found)
+        largest = largest.max(value)
+    return top(largest)
 
 
-def _pieces(stretches: list[Stretch], scale: arb) -> list[_Rough]:
-    """From the end of time, cut so that each is short against what follows it."""
-    made: list[_Rough] = []
+def _pieces(stretches: list[StepsInBalls], scale: arb) -> list[_Rough]:
+    """Return the stretches backwards in time, cut so that each is short against what follows it."""
+    pieces: list[_Rough] = []
     done = 0
     for stretch in reversed(stretches):
         left, rough = stretch.count, stretch.modulus.rough
         variance = float(stretch.variance / scale)
-        while left and len(made) < MOST_PIECES:
+        while left and len(pieces) < MOST_PIECES:
             count = min(left, max(1, done // SHARE))
-            made.append(_Rough(stretch, rough, float(stretch.shift), variance, count, done))
+            pieces.append(_Rough(stretch, rough, float(stretch.shift), variance, count, done))
             left -= count
             done += count
-    return made
+    return pieces
 
 
 def _first_knots(pieces: list[_Rough], widest: float) -> Array:
@@ -228,18 +230,18 @@ def _first_knots(pieces: list[_Rough], widest: float) -> Array:
 
 def _sweep(
     pieces: list[_Rough], knots: list[Array], distance: Distance, scale: arb, every: bool
-) -> Meeting:
-    lines = _Lines(np.empty(0), np.empty(0), np.empty(0, dtype=np.intp))
-    swept: list[_Lines] = []
+) -> ProgrammeBound:
+    lines = _LinesInBalls(np.empty(0), np.empty(0), np.empty(0, dtype=np.intp))
+    swept: list[_LinesInBalls] = []
     costs: list[float] = []
     met, best_at, best = 0.0, 0, math.inf
-    known: dict[tuple[int, int, float], tuple[Array, Array]] = {}
+    lines_of: dict[tuple[int, int, float], tuple[Array, Array]] = {}
     with np.errstate(all="ignore"):
         for piece, places in zip(pieces, knots, strict=True):
             key = (id(piece.modulus), id(places), piece.shift)
-            if key not in known:
-                known[key] = piece.lines(places)
-            lines = _advanced(lines, met, piece, places, known[key])
+            if key not in lines_of:
+                lines_of[key] = piece.lines(places)
+            lines = _advanced(lines, met, piece, places, lines_of[key])
             swept.append(lines)
             met += piece.count * piece.shift**2 / piece.variance
             done = piece.after + piece.count
@@ -250,12 +252,12 @@ def _sweep(
             elif not every and done > 8 * best_at + 64:
                 break
     size = len(costs)
-    return Meeting(pieces[:size], knots[:size], swept, np.array(costs), scale, distance)
+    return ProgrammeBound(pieces[:size], knots[:size], swept, np.array(costs), scale, distance)
 
 
 def _advanced(
-    lines: _Lines, met: float, piece: _Rough, knots: Array, tangents: tuple[Array, Array]
-) -> _Lines:
+    lines: _LinesInBalls, met: float, piece: _Rough, knots: Array, tangents: tuple[Array, Array]
+) -> _LinesInBalls:
     slope, offset = tangents
     reach, spent = np.append(lines.reach, 0.0), np.append(lines.spent, met)
     m, v = piece.count, piece.variance
@@ -266,11 +268,11 @@ def _advanced(
         guess += np.outer(offset * m, 1.0 / (reach + 0.5 * m * v))
     chosen = np.argmin(np.where(np.isnan(guess), math.inf, guess), axis=1)
     q, b = _back_rough(reach[chosen], spent[chosen], tangents, v, m)
-    return _Lines(np.minimum(q, LARGEST), b, chosen)
+    return _LinesInBalls(np.minimum(q, LARGEST), b, chosen)
 
 
 def _back_rough(q: Array, b: Array, line: Line, v: float, m: int) -> tuple[Array, Array]:
-    """`m` equal steps back, in doubles."""
+    """Return the line `m` equal steps back, in doubles."""
     slope, offset = line
     if m == 1:
         return (q + v) / slope, b + offset / (q + v)
@@ -294,7 +296,7 @@ def _places(m: int) -> list[int]:
 
 
 def _chords(places: list[int], heights: list[Any], larger: Callable[[Any, Any], Any]) -> Any:
-    """A sum over 0 .. last of heights that are convex, or growing, between these places."""
+    """Return a sum over 0 .. last of heights that are convex, or growing, between these places."""
     total = heights[-1]
     for i in range(len(places) - 1):
         inner, left, right = places[i + 1] - places[i], heights[i], heights[i + 1]
@@ -304,8 +306,8 @@ def _chords(places: list[int], heights: list[Any], larger: Callable[[Any, Any], 
     return total
 
 
-def _back(q: arb, b: arb, step: Stretch, w: arb, m: int) -> tuple[arb, arb]:
-    """`m` equal steps back with the line that touches at `w`."""
+def _back(q: arb, b: arb, step: StepsInBalls, w: arb, m: int) -> tuple[arb, arb]:
+    """Return the line `m` equal steps back, by the line that touches at `w`."""
     slope, offset = _shifted(step.modulus.line(w), w, step.shift)
     v = step.variance
     if m == 1:
@@ -320,7 +322,7 @@ def _back(q: arb, b: arb, step: Stretch, w: arb, m: int) -> tuple[arb, arb]:
 
 
 def _reached(q: arb, inverse: arb, v: arb, steps: int) -> arb:
-    """`q x^n + v (x + ... + x^n)`, where x is the inverse of the slope."""
+    """Return `q x^n + v (x + ... + x^n)`, where x is the inverse of the slope."""
     if steps == 0:
         return q
     power = inverse**steps
@@ -330,7 +332,7 @@ def _reached(q: arb, inverse: arb, v: arb, steps: int) -> arb:
 
 
 def _shifted(line: Line, w: Any, shift: Any) -> Line:
-    """The two maps also differ by `shift`: `(sqrt y + s)^2 <= (1 + s/r) y + s (r + s)`."""
+    """Return a line for maps that differ by `shift`: (sqrt y + s)^2 <= (1 + s/r) y + s (r + s)."""
     slope, offset = line
     if isinstance(shift, arb) and shift.is_zero():
         return line

@@ -1,4 +1,4 @@
-"""How far apart two runs from one start can be after some steps, in balls."""
+"""Bounds on the distance of two runs from one start after some steps, in balls."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ MOST_FOLLOWED = 20_000
 
 
 def tracks(run: NoisyDescent, cap: int) -> list[Track]:
-    """Two ways to charge for the record: both versions whole, or one of them as a common record."""
+    """Return two ways to charge for the record: both versions, or one as a common record."""
     b, poisson = run.batch_size, isinstance(run.batches, Poisson)
-    made = []
+    charges = []
     if reach.apart(run).is_finite():
-        made.append(Track(run, Sizes(0 if poisson else b - 1, cap, b), reach.apart(run)))
+        charges.append(Track(run, Sizes(0 if poisson else b - 1, cap, b), reach.apart(run)))
     if run.adjacency is Adjacency.REPLACE_ONE:
         sizes = Sizes(0, cap + 1, b) if poisson else Sizes(b, b, b)
-        made.append(Track(run, sizes, reach.sensitivity(run)))
-    return made
+        charges.append(Track(run, sizes, reach.sensitivity(run)))
+    return charges
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Track:
     _known: dict[int, arb] = field(default_factory=dict)
 
     def after(self, steps: int) -> arb:
-        """How far apart they can be after so many steps."""
+        """Return a bound on their distance after so many steps."""
         if steps not in self._known:
             distance = arb(0)
             left = steps
@@ -59,12 +59,12 @@ class Track:
             losses, shift = self.run.on_public.objective, arb(0)
             sizes = Sizes(1, 1, 1)
         factor = lipschitz(losses, eta, sizes)
-        known = []
+        bounds = []
         if factor is not None:
-            known.append(factor**count * start + shift * power_sum(factor, count))
+            bounds.append(factor**count * start + shift * power_sum(factor, count))
         if (factor is None or factor > 1) and count <= MOST_FOLLOWED:
-            known.append(self._followed(phase, start, shift, count))
-        finite = [top(value) for value in known if value.is_finite()]
+            bounds.append(self._followed(phase, start, shift, count))
+        finite = [top(value) for value in bounds if value.is_finite()]
         return min(finite, key=float, default=arb.pos_inf()) if count else start
 
     def _followed(self, phase: Phase, start: arb, shift: arb, count: int) -> arb:

@@ -11,11 +11,11 @@ from flint import arb
 from wane.balls.arithmetic import as_float_up, ball, top
 from wane.balls.bounds import Bound, Gaussian, Mixture
 from wane.balls.lemmas import positions, reach
-from wane.balls.lemmas.accounts import Workshop
+from wane.balls.lemmas.accounts import AccountBuilder
 from wane.balls.lemmas.hypotheses import fixed_order
 from wane.balls.lemmas.levels import representatives
 from wane.balls.lemmas.lipschitz import iterate_variance
-from wane.balls.lemmas.sampled_steps import SURE, Direction, Losses, sampled_step, shifts_apart
+from wane.balls.lemmas.sampled_steps import SURE, PairOrder, StepLosses, sampled_step, shifts_apart
 from wane.balls.verifier import verifier
 from wane.describe import Adjacency, NoisyDescent, Poisson, WithoutReplacement
 
@@ -36,7 +36,7 @@ def poisson_composition(run: NoisyDescent) -> Bound | None:
     if not isinstance(run.batches, Poisson) or not reach.bounded(run):
         return None
     replaced = run.adjacency is Adjacency.REPLACE_ONE
-    either = (Direction.REPLACE,) if replaced else (Direction.REMOVE, Direction.ADD)
+    either = (PairOrder.REPLACE,) if replaced else (PairOrder.REMOVE, PairOrder.ADD)
     return _sampled(run, either)
 
 
@@ -46,10 +46,10 @@ def fixed_size_composition(run: NoisyDescent) -> Bound | None:
     in_place = run.adjacency is not Adjacency.ADD_REMOVE
     if not isinstance(run.batches, WithoutReplacement) or not in_place:
         return None
-    return _sampled(run, (Direction.FIXED,)) if reach.bounded(run) else None
+    return _sampled(run, (PairOrder.FIXED,)) if reach.bounded(run) else None
 
 
-def _sampled(run: NoisyDescent, directions: tuple[Direction, ...]) -> Bound:
+def _sampled(run: NoisyDescent, directions: tuple[PairOrder, ...]) -> Bound:
     counts: dict[float, int] = {}
     for phase in run.plan:
         if not phase.uses_records:
@@ -66,14 +66,14 @@ def _sampled(run: NoisyDescent, directions: tuple[Direction, ...]) -> Bound:
     grouped: dict[float, int] = {}
     for mu, count in counts.items():
         grouped[classes[mu]] = grouped.get(classes[mu], 0) + count
-    steps: list[tuple[Losses, int]] = [
+    steps: list[tuple[StepLosses, int]] = [
         (sampled_step(ball(mu), rate), count) for mu, count in grouped.items()
     ]
     used = top(1 - (1 - rate) ** sum(counts.values()))
     shown = None
     if squares and top(squares[-1][0]) > SURE**2 and squares[-1][1] <= MOST_SHOWN:
         shown = _shown(run, squares)
-    return replace(Workshop().bound(steps, directions), used=used, shown=shown)
+    return replace(AccountBuilder().bound(steps, directions), used=used, shown=shown)
 
 
 def _shown(run: NoisyDescent, squares: list[tuple[arb, int]]) -> Mixture:

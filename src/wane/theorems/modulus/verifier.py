@@ -11,9 +11,9 @@ from wane.balls.bounds import Bound, Searched
 from wane.balls.lemmas import positions
 from wane.balls.lemmas.hypotheses import fixed_order, smooth
 from wane.balls.lemmas.lipschitz import iterate_variance
-from wane.balls.lemmas.moduli import Modulus, Sizes, modulus_of
+from wane.balls.lemmas.moduli import ModulusInBalls, Sizes, modulus_of
 from wane.balls.lemmas.reach import sensitivity
-from wane.balls.lemmas.tangent_programme import Stretch, least_cost
+from wane.balls.lemmas.tangent_programme import StepsInBalls, least_cost
 from wane.balls.verifier import verifier
 from wane.describe import FullBatch, LastIterate, NoisyDescent
 from wane.describe.schedule import Phase
@@ -44,7 +44,7 @@ def plan_cost(run: NoisyDescent) -> arb | None:
     unit = ball(run.domain.diameter)
     if not unit > 0:
         return None
-    moduli: dict[Phase, Modulus | None] = {}
+    moduli: dict[Phase, ModulusInBalls | None] = {}
     sizes = Sizes(run.last_batch_size, run.batch_size, run.batch_size)
     for phase in run.plan:
         moduli[phase] = modulus_of(run, phase, sizes, unit)
@@ -55,7 +55,7 @@ def plan_cost(run: NoisyDescent) -> arb | None:
             return None
         shift = ball(phase.step_size) * sensitivity(run) / unit if visited else arb(0)
         variance = iterate_variance(run, phase) / unit**2
-        stretches.append(Stretch(modulus, shift, variance, count))
+        stretches.append(StepsInBalls(modulus, shift, variance, count))
     return least_cost(stretches, arb(1))
 
 

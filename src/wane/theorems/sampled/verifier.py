@@ -6,7 +6,7 @@ from wane.balls.arithmetic import ball
 from wane.balls.bounds import Bound
 from wane.balls.lemmas.hypotheses import follows_moduli, leaves_some_out
 from wane.balls.lemmas.moduli import Sizes, modulus_of
-from wane.balls.lemmas.sampled_plan import Hidden
+from wane.balls.lemmas.sampled_plan import SampledLastIterate
 from wane.balls.verifier import verifier
 from wane.describe import NoisyDescent, Poisson
 
@@ -14,13 +14,17 @@ from wane.describe import NoisyDescent, Poisson
 @verifier(never_worse_than=("poisson_composition",))
 def poisson_last_iterate(run: NoisyDescent) -> Bound | None:
     """The last Poisson-sampled steps, and a distance that has faded before them."""
-    return Hidden(run) if isinstance(run.batches, Poisson) and _hides_samples(run) else None
+    return (
+        SampledLastIterate(run)
+        if isinstance(run.batches, Poisson) and _hides_samples(run)
+        else None
+    )
 
 
 @verifier(never_worse_than=("fixed_size_composition",))
 def fixed_size_last_iterate(run: NoisyDescent) -> Bound | None:
     """The same with batches of fixed size, if some records are left out."""
-    return Hidden(run) if leaves_some_out(run) and _hides_samples(run) else None
+    return SampledLastIterate(run) if leaves_some_out(run) and _hides_samples(run) else None
 
 
 def _hides_samples(run: NoisyDescent) -> bool:
