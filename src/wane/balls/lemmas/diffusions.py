@@ -1,4 +1,4 @@
-"""Positions of linear diffusions, again and in balls."""
+"""The positions of linear diffusions, computed again in balls."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from wane.describe.hierarchy import BranchedRelease
 
 
 def charged(process: GaussianDiffusion) -> arb:
-    """The sensitivity, plus what rounding the statistic may add."""
+    """Return the sensitivity, plus what rounding the statistic may add."""
     declared = ball(process.sensitivity)
     bound = ball(process.norm_bound or 0.0)
     return declared + (declared * arb(2) ** -40).max(bound * arb(2) ** -47)
 
 
 def reversion(process: GaussianDiffusion) -> arb:
-    """The pull to the origin; a process of another kind is not known here."""
+    """Return the pull to the origin; refuse processes that are not computed again."""
     if isinstance(process, OrnsteinUhlenbeckMechanism):
         return ball(process.reversion)
     if isinstance(process, BrownianMechanism):
@@ -31,12 +31,12 @@ def reversion(process: GaussianDiffusion) -> arb:
 
 
 def decay(process: GaussianDiffusion, duration: arb) -> arb:
-    """The factor on a position after a duration."""
+    """Return the factor on a position after a duration."""
     return (-reversion(process) * duration).exp()
 
 
 def variance(process: GaussianDiffusion, duration: arb) -> arb:
-    """The variance that each entry gains over a duration."""
+    """Return the variance that each entry gains over a duration."""
     pull, scale = reversion(process), ball(process.diffusion_scale)
     if pull.is_zero():
         return 2 * scale**2 * duration
@@ -44,17 +44,17 @@ def variance(process: GaussianDiffusion, duration: arb) -> arb:
 
 
 def mu_squared(process: GaussianDiffusion, time: float) -> arb:
-    """The square of the Gaussian parameter of the position at a time, never below it."""
+    """Return the square of the Gaussian parameter of the position at a time, never below it."""
     at = ball(time)
     return top((charged(process) * decay(process, at)) ** 2 / variance(process, at))
 
 
 def tree_mu_squared(release: BranchedRelease) -> arb:
-    """The same of the seen positions of a tree, all together."""
+    """Return the squared Gaussian parameter of all seen positions of a tree together."""
     process = release.mechanism
 
     def precision(name: str | None) -> arb:
-        """What is known of a position from those below it."""
+        """Return the precision of a position that is known from those below it."""
         total = ball(0)
         for child, (parent, span) in release.branches.items():
             if parent != name:

@@ -1,4 +1,4 @@
-"""Underdamped chains, again and in balls: what they cost, and how close they are to their target.
+"""The privacy of underdamped chains and their closeness to the target, computed again in balls.
 
 docs/proofs/kinetic-privacy.md and Theorem U of docs/proofs/langevin-underdamped.md, with their
 letters.  Every choice of the free parameters is valid.
@@ -36,7 +36,7 @@ Square = tuple[arb, arb, arb]
 
 @dataclass(frozen=True)
 class UnderdampedChain:
-    """A chain at temperature one, and how far one record moves its gradient, in balls.
+    """A chain at temperature one, and the change of its gradient by one record, in balls.
 
     Attributes:
         d: dimension.
@@ -60,39 +60,39 @@ class UnderdampedChain:
     _known: dict[int, arb] = field(default_factory=dict, compare=False, repr=False)
 
     def composed(self) -> arb:
-        """The mu of all noise together: `mu GD sqrt(N eta/(2 gam mu))`."""
+        """Return the mu of all noise together: `mu GD sqrt(N eta/(2 gam mu))`."""
         with bits(PRECISION):
             return top(self._energy(self.N))
 
     def last_state(self) -> arb:
-        """The least mu over windows; infinite where no step is known to contract."""
+        """Return the least mu over windows; infinite where no step is known to contract."""
         return min((self.with_window(window) for window in self._windows(WINDOWS)), key=float)
 
     def with_window(self, window: int) -> arb:
-        """The theorem for one window K."""
+        """Return the theorem's mu for one window K."""
         with bits(PRECISION):
-            found = self._contraction
-            if found is None:
+            contraction = self._contraction
+            if contraction is None:
                 return arb.pos_inf()
-            k1, C = found
-            whole = (1 - C ** (self.N - window)) / (1 - C)
-            Psi = arb(2).sqrt() * self.mu * self.moved * self.eta * (1 + k1) * whole
+            k1, C = contraction
+            geometric = (1 - C ** (self.N - window)) / (1 - C)
+            Psi = arb(2).sqrt() * self.mu * self.moved * self.eta * (1 + k1) * geometric
             steered = self._steering(window) * Psi / (2 * self.gam * self.mu).sqrt()
             return top(steered + self._energy(window))
 
     def divergence(self, order: float, *, chain_first: bool) -> arb:
-        """Theorem U: a bound on the divergence from the target; infinite if none is found."""
+        """Return the bound of Theorem U on the divergence from the target; infinite if none."""
         frees = product(self._windows(FEW_WINDOWS), FIRST_EXPONENTS, SECOND_EXPONENTS)
         with bits(BITS):
             return min((self.at(order, chain_first, *free) for free in frees), key=float)
 
     def at(self, order: float, chain_first: bool, window: int, first: float, second: float) -> arb:
-        """Theorem U at these free parameters: the window and two Hoelder exponents."""
-        found, alpha, q1, q2 = self._contraction, ball(order), ball(first), ball(second)
+        """Return Theorem U at these free parameters: the window and two Hoelder exponents."""
+        contraction, alpha, q1, q2 = self._contraction, ball(order), ball(first), ball(second)
         rest = 1 - 1 / q1 - 1 / q2
-        if found is None or not rest > 0 or not self.r0.is_finite():
+        if contraction is None or not rest > 0 or not self.r0.is_finite():
             return arb.pos_inf()
-        (k1, C), (near, before, within) = found, map(ball, SHARES)
+        (k1, C), (near, before, within) = contraction, map(ball, SHARES)
         beta = alpha if chain_first else 1 - alpha
         lam = (beta * beta / rest - beta) / (4 * self.gam * self.mu)
         cost, faded = self._steering(window), C ** (self.N - window)
@@ -106,7 +106,7 @@ class UnderdampedChain:
         return top((start / q2 - self.d / (2 * q1) * left.log()) / (alpha - 1))
 
     def _windows(self, units: Sequence[float]) -> list[int]:
-        """Windows of so many friction times, no longer than the run."""
+        """Return windows of so many friction times, no longer than the run."""
         usual = 1.0 / (float(self.gam) * float(self.eta))
         return sorted({min(max(round(unit * usual), 1), self.N) for unit in units})
 
@@ -127,7 +127,7 @@ class UnderdampedChain:
         return self.mu * self.moved * (steps * self.eta / (2 * self.gam * self.mu)).sqrt()
 
     def _steering(self, window: int) -> arb:
-        """c_Psi of the distance proof."""
+        """Return c_Psi of the distance proof."""
         if window not in self._known:
             with bits(PRECISION):
                 self._known[window] = self._steered(window)
@@ -147,7 +147,7 @@ class UnderdampedChain:
         return self._norm(G) + self.mu * self.L * self._norm(H)
 
     def _norm(self, M: Square) -> arb:
-        """The root of the largest eigenvalue of T'MT, T from Psi to the gaps, or a little more."""
+        """Return the root of T'MT's largest eigenvalue, rounded up; T is from Psi to the gaps."""
         first, both, last = M
         a = first / self.gam**2
         b = both / self.gam - a
@@ -158,7 +158,7 @@ class UnderdampedChain:
 
 
 def _products(rows: Sequence[Sequence[arb]], means: Sequence[arb]) -> Square:
-    """The means of the products of two polynomials in s, from the means of its powers."""
+    """Return the means of the products of two polynomials in s, from the means of its powers."""
 
     def mean(p: Sequence[arb], q: Sequence[arb]) -> arb:
         terms = (a * b * means[i + j] for i, a in enumerate(p) for j, b in enumerate(q))
@@ -172,15 +172,15 @@ def _scaled(M: Square, by: tuple[arb, arb, arb]) -> Square:
 
 
 def power_mean(count: int, power: int) -> Fraction:
-    """The mean of `(k/count)^power` over k below `count`, exactly (Faulhaber)."""
+    """Return the mean of `(k/count)^power` over k below `count`, exactly (Faulhaber)."""
     terms = (math.comb(power + 1, j) * b / count**j for j, b in enumerate(_bernoulli(power)))
     return sum(terms, Fraction(0)) / (power + 1)
 
 
 def _bernoulli(most: int) -> list[Fraction]:
-    """Bernoulli's numbers up to this one, from their recursion."""
-    made: list[Fraction] = []
+    """Return Bernoulli's numbers up to this one, by their recursion."""
+    numbers: list[Fraction] = []
     for n in range(most + 1):
-        rest = sum((math.comb(n + 1, j) * b for j, b in enumerate(made)), Fraction(0))
-        made.append((Fraction(int(n == 0)) - rest) / (n + 1))
-    return made
+        rest = sum((math.comb(n + 1, j) * b for j, b in enumerate(numbers)), Fraction(0))
+        numbers.append((Fraction(int(n == 0)) - rest) / (n + 1))
+    return numbers

@@ -1,4 +1,4 @@
-"""What is known of a posterior and of the chains that sample it, read anew and in balls."""
+"""The constants of a posterior and of the chains that sample it, in balls."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ class SampledTarget:
 
     @property
     def moved(self) -> arb:
-        """How much of one record's share changes between neighbours."""
+        """The part of one record's share that changes between neighbours."""
         posterior = self.samples.posterior
         changed = 2 if posterior.adjacency is Adjacency.REPLACE_ONE else 1
         return ball(changed) / posterior.records
 
     @property
     def start(self) -> arb:
-        """How far the minimiser can be from the origin, whatever the records hold."""
+        """A bound on the minimiser's distance from the origin, whatever the records are."""
         fullest = _fullest(self.samples)
-        found = top(self.gradient_bound * fullest / self.low)
+        distance = top(self.gradient_bound * fullest / self.low)
         height = self.samples.posterior.losses.height_at_start
         if height is not None:
             twice = 2 * ball(height) * fullest
-            found = found.min(top((twice / (self.low + self.ridge)).sqrt()))
-        return found
+            distance = distance.min(top((twice / (self.low + self.ridge)).sqrt()))
+        return distance
 
     def chain(self) -> OverdampedChain | UnderdampedChain:
-        """One chain, at temperature one."""
+        """Return one chain, at temperature one."""
         run, T = self.samples, self.temperature
         d, eta = run.posterior.losses.dimension, ball(run.step_size)
         if isinstance(run, UnderdampedRun):
@@ -83,8 +83,8 @@ def target_of(samples: SampledPosterior) -> SampledTarget | None:
 
     Overdamped chains are read from the descent that they are together: a document describes it.
     """
-    made = _of_descent(samples) if isinstance(samples, OverdampedRun) else _of_posterior(samples)
-    return made if made is not None and made.low > 0 else None
+    target = _of_descent(samples) if isinstance(samples, OverdampedRun) else _of_posterior(samples)
+    return target if target is not None and target.low > 0 else None
 
 
 def _of_descent(samples: OverdampedRun) -> SampledTarget | None:
@@ -125,7 +125,7 @@ def _of_posterior(samples: SampledPosterior) -> SampledTarget:
 
 
 def _curvature(losses: Objective, samples: SampledPosterior) -> tuple[arb, arb]:
-    """Bounds on the curvature of the losses; a null record does not bend, one more bends too."""
+    """Return bounds on the losses' curvature; a null record does not bend, one more bends too."""
     posterior = samples.posterior
     assert losses.smoothness is not None and losses.strong_convexity is not None
     low, high = ball(losses.strong_convexity), ball(losses.smoothness).max(arb(0))
@@ -137,16 +137,16 @@ def _curvature(losses: Objective, samples: SampledPosterior) -> tuple[arb, arb]:
 
 
 def _fullest(samples: SampledPosterior) -> arb:
-    """The largest number of losses in the sum, over its divisor."""
+    """Return the largest number of losses in the sum, over its divisor."""
     added = samples.posterior.adjacency is Adjacency.ADD_REMOVE
     return 1 + 1 / ball(samples.posterior.records) if added else arb(1)
 
 
 def _is_plain(run: NoisyDescent) -> bool:
-    """The run is a plain chain on a potential."""
+    """Return whether the run is a plain chain on a potential."""
     losses, phases = run.objective, list(run.plan)
     plain = isinstance(run.batches, FullBatch) and isinstance(run.release, LastIterate)
     single = len(phases) == 1 and isinstance(phases[0].noise, Temperature)
-    known = losses.smoothness is not None and losses.strong_convexity is not None
+    declared = losses.smoothness is not None and losses.strong_convexity is not None
     free = isinstance(run.domain, Unbounded) and not losses.clipped
-    return plain and single and known and free and not phases[0].cool_down
+    return plain and single and declared and free and not phases[0].cool_down

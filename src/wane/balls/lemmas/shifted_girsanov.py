@@ -255,7 +255,7 @@ class OverdampedChain:
 
 
 def start_cost(A: arb, *, m: arb, d: int, r0: arb) -> arb | None:
-    """Step 9: what the start's distance costs, at a share w that is nearly the best; None if all.
+    """Return the cost of the start's distance (step 9), at nearly the best share w; None if all.
 
     The logarithm of E exp(A |e|^2), |e| being at most r0 plus the norm of N(0, I/m).
     """
