@@ -30,7 +30,7 @@ from wane.audit.lower_bound import lower_bound
 from wane.audit.member_epsilon import GaussianLeak, GridLeak, MixtureLeak
 from wane.audit.members import Curvatures, curvatures
 from wane.audit.random_order import _sum_law
-from wane.audit.varying_factors import Path as FactorPath, PathSoFar, worst_mu_squared
+from wane.audit.varying_factors import FactorPath, PathSoFar, worst_mu_squared
 from wane.describe import (
     Adjacency,
     Cyclic,

@@ -133,9 +133,9 @@ def _unproven(
 
 def _theorems(document: Mapping[str, Any], run: Described) -> dict[str, Theorem]:
     """Return the theorems, with those that rest on facts which the document states of this run."""
-    known = {name: row for name, row in verifiers().items() if isinstance(run, row.of)}
-    theorems: dict[str, Theorem] = dict(known)
-    resting = {row.fact: row for row in known.values() if row.fact is not None}
+    applicable = {name: row for name, row in verifiers().items() if isinstance(run, row.of)}
+    theorems: dict[str, Theorem] = dict(applicable)
+    resting = {row.fact: row for row in applicable.values() if row.fact is not None}
     for kind, value in facts_of(document, run).items():
         if kind not in resting:
             raise InvalidDescription(

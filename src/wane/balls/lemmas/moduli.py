@@ -130,15 +130,15 @@ class Cocoercive(ModulusRow):
 
 @dataclass(frozen=True)
 class ModulusInBalls:
-    """The least of several rows, all of them shrunk by the ridge; `whole` rows are not."""
+    """The least of several rows, those in `shrunk` times the ridge's factor; `unshrunk` ones are not."""
 
-    whole: tuple[ModulusRow, ...]
+    unshrunk: tuple[ModulusRow, ...]
     shrunk: tuple[ModulusRow, ...]
     shrink: Any
 
     def line(self, w: Any) -> Line:
         """Return the line of the row that is least at `w`."""
-        lines = [row.line(w) for row in self.whole]
+        lines = [row.line(w) for row in self.unshrunk]
         square = self.shrink * self.shrink
         lines += [(square * a, square * b) for a, b in (row.line(w) for row in self.shrunk)]
         best = lines[0]
@@ -159,7 +159,7 @@ class ModulusInBalls:
     def rough(self) -> ModulusInBalls:
         """The same modulus in doubles."""
         return ModulusInBalls(
-            tuple(row.rough for row in self.whole),
+            tuple(row.rough for row in self.unshrunk),
             tuple(row.rough for row in self.shrunk),
             float(self.shrink),
         )
