@@ -13,8 +13,8 @@ from scipy import integrate, stats
 
 import wane
 from wane.audit.interval_law import AffineStep, IntervalPair
-from wane.audit.member_epsilon import GridLeak
 from wane.audit.lower_bound import lower_bound
+from wane.audit.member_epsilon import GridLeak
 from wane.certificates.document import certificate_document
 from wane.describe.fields import run_from_fields, run_to_fields
 from wane.run import descend, seeded_generator_voids_privacy

@@ -130,7 +130,7 @@ class Cocoercive(ModulusRow):
 
 @dataclass(frozen=True)
 class ModulusInBalls:
-    """The least of several rows, those in `shrunk` times the ridge's factor; `unshrunk` ones are not."""
+    """The least of several rows, of which `shrunk` ones are multiplied by the ridge's factor."""
 
     unshrunk: tuple[ModulusRow, ...]
     shrunk: tuple[ModulusRow, ...]
