@@ -32,8 +32,6 @@ import pytest
 
 import wane.certificates.document as home
 from trust.tally import COUNTS
-from wane.certificates import Circumstances
-from wane.describe.samples import Sampler
 from wane.errors import InvalidDescription
 from wane.verify import CheckedClaim, Outcome, Verification, verify
 
@@ -80,26 +78,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Fit:
-    """A certificate of a fitted estimator, and what was sampled, if anything was."""
+    """A certificate of a fitted estimator."""
 
     certificate: Any
     delta: float
-    sampling: Any = None
-
-    @property
-    def circumstances(self) -> Circumstances:
-        """All that the numbers depend on."""
-        if self.sampling is None:
-            return Circumstances()
-        known = self.sampling.posterior.losses
-        names = ("dimension", "laplacian_lipschitz", "height_at_start", "range_of_loss")
-        said = {name: getattr(known, name) for name in names}
-        return Circumstances(sampler=Sampler(samples=self.sampling.samples, **said))
 
     @property
     def name(self) -> tuple[str, float]:
         """The same for fits that are certified alike."""
-        return home.configuration_hash(self.certificate, self.circumstances.sampler), self.delta
+        return home.configuration_hash(self.certificate), self.delta
 
 
 def verdict(document: dict[str, Any], made_by: str, seconds: float = SECONDS) -> Verdict:
@@ -207,7 +194,7 @@ class Collector:
         make = getattr(home.certificate_document, "__wrapped__", home.certificate_document)
         try:
             with stopped_after(SECONDS):
-                made = make(fit.certificate, delta=fit.delta, circumstances=fit.circumstances)
+                made = make(fit.certificate, delta=fit.delta)
         except TakesLong:
             COUNTS["certificates of fits that take long to write"] += 1
         else:
@@ -277,6 +264,6 @@ def watch_fits(keep: Keep) -> None:
         last = "sampling_" if isinstance(model, SamplingEstimator) else "certificate_"
         if name == last:  # whatever a document needs is there by now
             found = getattr(model.certificate_, "nominal", model.certificate_)
-            keep(Fit(found, model.delta, getattr(model, "sampling_", None)))
+            keep(Fit(found, model.delta))
 
     Certified.__setattr__ = noting  # type: ignore[method-assign]

@@ -76,9 +76,7 @@ def sampled():
     )
     posterior = Posterior(losses=losses, records=500, prior_precision=1.0, temperature=20.0)
     run = OverdampedRun(posterior=posterior, step_size=0.5, steps=200, samples=2)
-    circumstances = Circumstances(
-        noise=NoiseSource.OPERATING_SYSTEM, sampler=run.sampler, released="Two samples."
-    )
+    circumstances = Circumstances(noise=NoiseSource.OPERATING_SYSTEM, released="Two samples.")
     return certificate_document(certify_samples(run), delta=1e-5, circumstances=circumstances)
 
 

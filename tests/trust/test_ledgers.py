@@ -15,6 +15,7 @@ from runs import RIDGE_RUN, make_run
 from wane import Adjacency, Ball, GradientNoise, NoisyDescent, Objective, certify
 from wane.cli import main
 from wane.describe import Poisson, ShuffledOnce, WithoutReplacement
+from wane.describe.fields import run_to_fields
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP, NumericalDP, RenyiDP, WithFailure
 from wane.guarantees.fields import guarantee_from_fields, guarantee_to_fields
@@ -100,11 +101,46 @@ def test_a_sample_is_read_back_with_its_best_theorem(account):
     run = samples()
     certificate = certify_samples(run)
     assert certificate.best(1e-5).analysis.name == "range_transfer"
-    with account.spend(certificate, sampler=run.sampler):
+    with account.spend(certificate):
         pass
     spent, found = certificate.epsilon(1e-5), account.total.epsilon(1e-5)
     assert found == pytest.approx(spent, rel=1e-9)
     assert found < certify(run.descent).epsilon(1e-5) / 2
+
+
+def underdamped(**changed):
+    """The same posterior, sampled by underdamped chains."""
+    from wane.sampling import UnderdampedRun
+
+    posterior = samples().posterior
+    settings = {"step_size": 0.02, "steps": 20_000, "friction": 2.0, "samples": 3}
+    return UnderdampedRun(posterior=posterior, **(settings | changed))
+
+
+@pytest.mark.parametrize("run", [samples(), underdamped()], ids=["overdamped", "underdamped"])
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_sample_costs_the_same_before_and_after_reading(account, monkeypatch, run, rows):
+    """By what was kept, and computed again by another version from the chain in the row."""
+    certificate = certify(run).for_persons(rows)
+    with account.spend(certificate):
+        pass
+    spent = [certificate.epsilon(delta) for delta in (1e-5, 1e-9)]
+    assert account.total.epsilon(1e-5) == spent[0]
+    (entry,) = account.entries
+    again = stored.certificate_in(entry.content)
+    assert [again.epsilon(delta) for delta in (1e-5, 1e-9)] == spent
+    assert again.parts[0].description == certificate.parts[0].description
+    monkeypatch.setattr(stored, "__version__", "9.9.9")
+    assert account.total.epsilon(1e-5) == spent[0]
+
+
+def test_a_row_of_a_descent_with_a_sampler_is_read_with_its_persons():
+    """Rows of earlier versions; those for several rows of a person were read as for one."""
+    run = samples()
+    old = {"run": run_to_fields(run.descent), "sampler": run.sampler.to_fields()}
+    content = {"certificate": {"releases": [old | {"rows_per_person": 2}], "voids": []}}
+    found = stored.certificate_in(content).epsilon(1e-5)
+    assert found == pytest.approx(certify(run).for_persons(2).epsilon(1e-5), rel=1e-9)
 
 
 def test_a_posterior_estimator_stores_its_chain(account):
@@ -117,7 +153,8 @@ def test_a_posterior_estimator_stores_its_chain(account):
     )
     model.fit(X, y)
     (entry,) = account.entries
-    assert entry.content["certificate"]["releases"][0]["sampler"]["samples"] == 1
+    described = entry.content["certificate"]["releases"][0]["run"]
+    assert (described["kind"], described["samples"]) == ("overdamped-chains", 1)
     assert account.total.epsilon(1e-5) == model.certificate_.epsilon(1e-5)
 
 

@@ -10,7 +10,7 @@ from wane.certificates.parts import CertifiedRelease
 from wane.describe import EveryIterate, Fact, NoisyDescent, StatedRelease, check
 from wane.describe.description import Description
 from wane.describe.facts import Facts
-from wane.describe.samples import OverdampedRun, UnderdampedRun
+from wane.describe.samples import OverdampedRun
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import Guarantee
 from wane.theorems.registry import THEOREMS
@@ -18,7 +18,7 @@ from wane.theorems.theorem import Applies, Basis, Finding, Theorem, ask
 
 
 def certify(
-    run: NoisyDescent | OverdampedRun | UnderdampedRun | StatedRelease | Description,
+    run: NoisyDescent | StatedRelease | Description,
     theorems: Iterable[Theorem[Guarantee]] | None = None,
     *,
     facts: Iterable[Fact] = (),
@@ -41,35 +41,18 @@ def certify(
         >>> round(wane.certify(run).mu, 4)
         0.6982
     """
-    kinds = (NoisyDescent, OverdampedRun, UnderdampedRun, StatedRelease, Description)
-    check.kind("run", run, kinds)
+    check.kind("run", run, (NoisyDescent, StatedRelease, Description))
     if isinstance(run, Description):
         _ = run.declared_adjacency  # refused here if nobody said
-    stated = Facts(tuple(facts))
-    asked = THEOREMS if theorems is None else tuple(theorems)
+    asked, stated = THEOREMS if theorems is None else tuple(theorems), Facts(tuple(facts))
     if isinstance(run, OverdampedRun):
-        return _certify_chains(run, asked)
+        verdicts = (*ask(run.descent, asked), *ask(run, asked))
+        return Certificate((CertifiedRelease(run.descent, verdicts, sampled=run),))
     verdicts = ask(run, asked, stated)
-    if isinstance(run, UnderdampedRun):
-        return Certificate((CertifiedRelease(run, verdicts),))
     if isinstance(run, StatedRelease):
         return Certificate((CertifiedRelease(run, verdicts, run.rows_per_person),))
     known = stated.about(run) if isinstance(run, NoisyDescent) else ()
     return Certificate((CertifiedRelease(run, verdicts, facts=known),))
-
-
-def _certify_chains(run: OverdampedRun, asked: tuple[Theorem[Guarantee], ...]) -> Certificate:
-    """The certificate of the descent that these chains are side by side."""
-    known = run.posterior.losses
-    return Certificate(
-        (
-            CertifiedRelease(
-                run.descent,
-                (*ask(run.descent, asked), *ask(run, asked)),
-                narrowed=known.range_of_loss is not None or known.height_at_start is not None,
-            ),
-        )
-    )
 
 
 FactsOf = Callable[[NoisyDescent], Iterable[Fact]]
@@ -117,7 +100,11 @@ def recalled(
         "the hypotheses held when the run was certified", Basis.DERIVED, True, because, ""
     )
     verdicts = tuple(Applies(known[name], (kept,), guarantee) for name, guarantee in found)
-    return Certificate((CertifiedRelease(run, verdicts, rows_per_person),))
+    if isinstance(run, OverdampedRun):
+        part = CertifiedRelease(run.descent, verdicts, rows_per_person, sampled=run)
+    else:
+        part = CertifiedRelease(run, verdicts, rows_per_person)
+    return Certificate((part,))
 
 
 def composition_of(run: NoisyDescent) -> Certificate:

@@ -8,7 +8,6 @@ from typing import Any
 
 from wane.certificates import wording
 from wane.certificates.wording import EarlierReleases, ExactNoise, NoiseSource
-from wane.describe.samples import Sampler
 from wane.errors import InvalidDescription
 from wane.theorems.theorem import Basis
 
@@ -67,8 +66,6 @@ class Circumstances:
         context: public facts to file with the certificate, such as the hash of a schema.
         grid: the release was rounded to multiples of this; 0 if it was not rounded.
         exact: exact noise that was added to the release, if any was.
-        sampler: what was sampled, if the run is chains that sample a posterior; only with this can
-            the theorems that go by way of the posterior be computed again.
         earlier: what a ledger holds of the same records; None if no ledger was kept.
         files: name and SHA-256 of every file that is released with the document.
         particulars: what was made, of which data set, by whom and when, as far as it was said.
@@ -83,7 +80,6 @@ class Circumstances:
     context: tuple[tuple[str, str], ...] = ()
     grid: float = 0.0
     exact: ExactNoise | None = None
-    sampler: Sampler | None = None
     earlier: EarlierReleases | None = None
     files: tuple[tuple[str, str], ...] = ()
     particulars: Particulars = Particulars()
@@ -105,8 +101,6 @@ class Circumstances:
             "context": dict(self.context),
             "files": dict(self.files),
         }
-        if self.sampler is not None:
-            made["sampler"] = self.sampler.to_fields()
         if self.particulars != Particulars():
             made["particulars"] = self.particulars.to_fields()
         return made

@@ -19,7 +19,6 @@ from wane.certificates.fields import certificate_fields, json_number
 from wane.certificates.measures import gaussian_mu_of, power_of, zcdp_of
 from wane.describe import NoisyDescent, StatedRelease
 from wane.describe.kinds import description_to_fields
-from wane.describe.samples import Sampler
 from wane.errors import InvalidDescription, NoTheoremApplies
 
 FORMAT = "wane-certificate"
@@ -48,7 +47,7 @@ def certificate_document(
     last = _last_run(certificate)
     best = last.best(delta)
     ran = circumstances.noise.ran
-    sampler = None if circumstances.sampler is None else circumstances.sampler.to_fields()
+    sampler = _sampler(certificate)
     made = {
         "format": FORMAT,
         "version": VERSION,
@@ -65,14 +64,19 @@ def certificate_document(
         "statement": wording.theorem_fields(best.theorem),
         "symbols": wording.symbol_rows(last.run),
         "constants": wording.constant_rows(
-            last.run, circumstances.origin, ran=ran, sampler=sampler, facts=last.facts
+            last.run,
+            circumstances.origin,
+            ran=ran,
+            sampler=sampler.get("sampler"),
+            facts=last.facts,
         ),
         "bases": wording.basis_words(circumstances.declared, ran),
         "releases": _releases(certificate, delta),
         **circumstances.to_fields(),
+        **sampler,
         **_stated(certificate),
         "description": description_to_fields(last.run),
-        "configuration_sha256": configuration_hash(certificate, circumstances.sampler),
+        "configuration_sha256": configuration_hash(certificate),
         "versions": _versions(),
     }
     whole = _void(made) if circumstances.voids else made
@@ -99,7 +103,7 @@ def certificate_schema() -> dict[str, Any]:
     return made
 
 
-def configuration_hash(certificate: Certificate, sampler: Sampler | None = None) -> str:
+def configuration_hash(certificate: Certificate) -> str:
     """Return SHA-256 of the descriptions, which depend on no record, in canonical JSON."""
     described = [
         _side_fields(part.description)
@@ -109,8 +113,8 @@ def configuration_hash(certificate: Certificate, sampler: Sampler | None = None)
     ]
     if _stated(certificate):
         described.append(_stated(certificate))
-    if sampler is not None:
-        described.append({"sampler": sampler.to_fields()})
+    if _sampler(certificate):
+        described.append(_sampler(certificate))
     if certificate.rows_per_person != 1:
         described.append({"rows_per_person": certificate.rows_per_person})
     return _sha256(described)
@@ -120,6 +124,14 @@ def _stated(certificate: Certificate) -> dict[str, Any]:
     """The facts of all runs, each with the hash of its own; nothing if there are none."""
     found = certificate.facts
     return {"facts": [fact.to_fields() for fact in found]} if found else {}
+
+
+def _sampler(certificate: Certificate) -> dict[str, Any]:
+    """What was sampled, if the one release is chains that are a descent together."""
+    sampled = certificate.parts[0].sampled
+    if sampled is None or len(certificate.parts) > 1:
+        return {}
+    return {"sampler": sampled.sampler.to_fields()}
 
 
 def _sha256(value: Any) -> str:

@@ -10,6 +10,7 @@ from wane.audit.lower_bound import LowerBound, lower_bound
 from wane.certificates.groups import grouped
 from wane.certificates.measures import DEFAULT_DELTA, epsilon_of, gaussian_mu_of, in_range
 from wane.describe import Adjacency, Fact, NoisyDescent, check
+from wane.describe.samples import OverdampedRun
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import Guarantee
 from wane.report.format import round_up_to
@@ -23,13 +24,24 @@ class CertifiedRelease(Answers[Guarantee]):
     Attributes:
         rows_per_person: how many records may change together; see `for_persons`.
         facts: what was stated of this very run beside its description; each names its hash.
-        narrowed: more is known of the losses than the description says, such as their range, so
-            that its worst members need not be among them.
+        sampled: the chains that a described descent is together, if it is; some theorems speak of
+            them.
     """
 
     rows_per_person: int = 1
     facts: tuple[Fact, ...] = ()
-    narrowed: bool = False
+    sampled: OverdampedRun | None = None
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether more is known of the losses than the description says, such as their range.
+
+        Its worst members need not be among them.
+        """
+        if self.sampled is None:
+            return False
+        known = self.sampled.posterior.losses
+        return known.range_of_loss is not None or known.height_at_start is not None
 
     @property
     def adjacency(self) -> Adjacency:

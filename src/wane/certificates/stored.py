@@ -51,10 +51,8 @@ def _part_out(part: CertifiedRelease) -> dict[str, Any]:
             "adjacency": part.adjacency.value,
         }
     facts = [fact.to_fields() for fact in part.facts]
-    described = {"run": description_to_fields(part.description)} | (
-        {"facts": facts} if facts else {}
-    )
-    return described | persons
+    described = description_to_fields(part.sampled or part.description)
+    return {"run": described} | ({"facts": facts} if facts else {}) | persons
 
 
 def _part_in(part: Mapping[str, Any]) -> Certificate:

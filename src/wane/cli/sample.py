@@ -233,7 +233,6 @@ def _circumstances(model: Any, context: tuple[tuple[str, str], ...]) -> Circumst
         voids=model.certificate_.void_because,
         context=context,
         grid=release_grid(model.run_),
-        sampler=model.sampling_.sampler,
     )
 
 

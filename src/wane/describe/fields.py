@@ -41,7 +41,7 @@ def run_from_fields(given: object) -> NoisyDescent:
     if kind != KIND:
         raise InvalidDescription(f'kind must be "{KIND}", got {kind!r}.')
     readers: dict[str, Callable[[Any], Any]] = {
-        "objective": _objective,
+        "objective": objective_from_fields,
         "records": _same,
         "steps": _same,
         "step_size": _same,
@@ -96,7 +96,8 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _objective(value: Any) -> Objective:
+def objective_from_fields(value: Any) -> Objective:
+    """Return the declared constants of the losses; every complaint names the key."""
     table = table_of("objective", value)
     for name in FACTS_OF_ONE_RUN:
         if name in table:

@@ -17,6 +17,8 @@ KINDS = {
     "nested-release": "hierarchy:NestedRelease",
     "branched-release": "hierarchy:BranchedRelease",
     "kernel-release": "kernel:KernelRelease",
+    "overdamped-chains": "samples:OverdampedRun",
+    "underdamped-chains": "samples:UnderdampedRun",
 }
 """Where each kind is described, below `wane.describe`; a module is loaded when it is asked for."""
 

@@ -6,10 +6,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from wane.describe import Adjacency, NoisyDescent, Temperature, check
+from wane.describe import Adjacency, NoisyDescent, Temperature, check, derived
 from wane.describe.chain import Overdamped, Underdamped
+from wane.describe.description import Description, Row
+from wane.describe.fields import (
+    objective_from_fields,
+    objective_to_fields,
+    run_from_fields,
+    run_to_fields,
+)
 from wane.describe.posterior import Losses, Posterior
 from wane.errors import InvalidDescription
 
@@ -56,14 +63,18 @@ class Sampler:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampledPosterior:
-    """Samples from a posterior by independent chains, all from the origin.
+class SampledPosterior(Description):
+    """Samples from a posterior by independent chains, all from the origin; use one of its kinds.
 
     Attributes:
         posterior: the target.
         step_size, steps: of each chain, in the units of `wane.NoisyDescent`.
         samples: how many chains; each releases its last state.
     """
+
+    released_as: ClassVar[str] = "last-state"
+    chain_settings: ClassVar[tuple[str, ...]] = ("step_size", "steps", "samples")
+    """The fields of a run beside its posterior."""
 
     posterior: Posterior
     step_size: float
@@ -81,6 +92,11 @@ class SampledPosterior:
         """Which data sets are compared."""
         return self.posterior.adjacency
 
+    @property
+    def chain(self) -> Overdamped | Underdamped:
+        """One of the chains; each kind of run makes its own."""
+        raise NotImplementedError
+
     def summary(self) -> str:
         """Return the samples in one line."""
         return (
@@ -88,15 +104,88 @@ class SampledPosterior:
             f"steps on {self.posterior.records} records, adjacency {self.adjacency.value}"
         )
 
-    @property
-    def chain(self) -> Overdamped | Underdamped:
-        """One of the chains; each kind of run makes its own."""
-        raise NotImplementedError
+    def parameters(self) -> dict[str, Any]:
+        """Return the posterior and the chains on it; what was not declared is left out."""
+        posterior, losses = self.posterior, self.posterior.losses
+        declared = {name: getattr(losses, name) for name in NUMBERS}
+        return {
+            "records": posterior.records,
+            "prior_precision": posterior.prior_precision,
+            "temperature": posterior.temperature,
+            **{name: getattr(self, name) for name in self.chain_settings},
+            "losses": {
+                "objective": objective_to_fields(losses.objective),
+                "dimension": losses.dimension,
+                "shared_curvature": losses.shared_curvature,
+                **{name: value for name, value in declared.items() if value is not None},
+            },
+        }
+
+    @classmethod
+    def from_parameters(cls, given: dict[str, Any]) -> Self:
+        """Return the samples of these parameters."""
+        table = dict(given)
+        losses = dict(table.pop("losses"))
+        objective = objective_from_fields(losses.pop("objective"))
+        settings = {name: table.pop(name) for name in cls.chain_settings if name in table}
+        table["adjacency"] = check.member("adjacency", table.get("adjacency"), Adjacency)
+        posterior = Posterior(losses=Losses(objective=objective, **losses), **table)
+        return cls(posterior=posterior, **settings)
+
+    def released_words(self) -> str:
+        """Return what leaves the room, in a sentence."""
+        many = f"{self.samples} independent chains" if self.samples > 1 else "one chain"
+        return f"The last position of {many} of {self.steps} steps each, and nothing else."
+
+    def secrets(self) -> list[str]:
+        """Return what must stay in the room."""
+        return [
+            "The records, and every number computed from them but the release.",
+            "All states but the last position: earlier positions, averages and velocities.",
+            "Gradients, losses, traces, diagnostics, and scores on the private records.",
+            "The noise, its key, its seed, and the state of the generator.",
+            "Decisions taken in view of any of these, such as when to stop.",
+        ]
+
+    def symbols(self) -> list[Row]:
+        """Return what the letters of the theorems stand for."""
+        posterior, target = self.posterior, self.posterior.target
+        moved = derived.sensitivity(posterior.losses.objective, posterior.adjacency)
+        return [
+            ("n", "number of records", posterior.records),
+            ("d", "dimension of one chain's state", posterior.losses.dimension),
+            ("N", "number of steps", self.steps),
+            ("eta", "step size", self.step_size),
+            ("tau", "temperature of the averaged potential", posterior.descent_temperature),
+            (
+                "Delta",
+                "how far one record moves the averaged gradient",
+                None if math.isinf(moved) else posterior.gradient_sensitivity,
+            ),
+            ("m", "strong convexity of the averaged potential, at least", target.strong_convexity),
+            ("L", "smoothness of the averaged potential, at most", target.smoothness),
+        ]
+
+    def constants(self) -> list[tuple[str, Any]]:
+        """Return the declared numbers, of the losses first."""
+        table = self.parameters()
+        losses = table.pop("losses")
+        objective = losses.pop("objective")
+        rows = [(f"objective.{name}", value) for name, value in objective.items()]
+        rows += [(f"losses.{name}", value) for name, value in losses.items()]
+        return [(n, v if isinstance(v, str) else _number(v)) for n, v in (*rows, *table.items())]
+
+
+def _number(value: Any) -> float | int | str:
+    """A number as it is, and anything else in words."""
+    return value if isinstance(value, int | float) else str(value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OverdampedRun(SampledPosterior):
     """Overdamped chains: together they are one noisy descent."""
+
+    kind: ClassVar[str] = KIND
 
     @cached_property
     def chain(self) -> Overdamped:
@@ -107,6 +196,14 @@ class OverdampedRun(SampledPosterior):
     def descent(self) -> NoisyDescent:
         """All chains together, as the noisy descent that runs."""
         return self.posterior.descent(self.step_size, self.steps, samples=self.samples)
+
+    @classmethod
+    def from_parameters(cls, given: dict[str, Any]) -> OverdampedRun:
+        """Return the samples of these parameters, or those that a document described."""
+        if "descent" not in given:
+            return super().from_parameters(given)
+        sampler = Sampler.from_fields(given["sampler"])
+        return SamplesOfDescent.of(run_from_fields(given["descent"]), sampler)
 
     @property
     def sampler(self) -> Sampler:
@@ -133,6 +230,10 @@ class SamplesOfDescent(OverdampedRun):
     def descent(self) -> NoisyDescent:
         """All chains together, as they were described."""
         return self.written
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the descent as it was written, and its sampler."""
+        return {"descent": run_to_fields(self.written), "sampler": self.sampler.to_fields()}
 
     @classmethod
     def of(cls, descent: NoisyDescent, sampler: Sampler) -> SamplesOfDescent:
@@ -178,6 +279,13 @@ class UnderdampedRun(SampledPosterior):
         inverse_mass: sets the unit of time.
     """
 
+    kind: ClassVar[str] = "underdamped-chains"
+    chain_settings: ClassVar[tuple[str, ...]] = (
+        *SampledPosterior.chain_settings,
+        "friction",
+        "inverse_mass",
+    )
+
     friction: float
     inverse_mass: float = 1.0
 
@@ -193,3 +301,8 @@ class UnderdampedRun(SampledPosterior):
             self.posterior.start,
             self.posterior.descent_temperature,
         )
+
+    def symbols(self) -> list[Row]:
+        """Return what the letters of the theorems stand for."""
+        own = [("gam", "friction", self.friction), ("u", "inverse mass", self.inverse_mass)]
+        return [*super().symbols(), *own]

@@ -82,7 +82,6 @@ def _stated(level: Mapping[str, Any] | None, void: bool) -> Guarantee:
 def circumstances_of(document: Mapping[str, Any]) -> Circumstances:
     """Return the circumstances as the document states them; those it lacks are unknown."""
     exact = document.get("rounding", {}).get("exact_noise")
-    sampler = document.get("sampler")
     return Circumstances(
         noise=arguments.member("noise.source", document["noise"]["source"], NoiseSource),
         released=document.get("released_as", ""),
@@ -95,7 +94,6 @@ def circumstances_of(document: Mapping[str, Any]) -> Circumstances:
             "rounding.grid", document.get("rounding", {}).get("grid", 0.0), least=0.0
         ),
         exact=None if exact is None else _exact(exact),
-        sampler=None if sampler is None else Sampler.from_fields(sampler),
         earlier=_earlier(document.get("earlier_releases", {})),
         files=tuple(document.get("files", {}).items()),
         particulars=Particulars(**document.get("particulars", {})),

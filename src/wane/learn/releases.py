@@ -48,8 +48,7 @@ class Account(Protocol):
     ) -> AbstractContextManager[object]:
         """Enter the release, or refuse it; leaving the context confirms it.
 
-        A `run` with a name is entered once, however often it is taken up again; a `sampler` says
-        what was sampled.
+        A `run` with a name is entered once, however often it is taken up again.
         """
         ...
 

@@ -20,7 +20,6 @@ from typing import Annotated, Any
 from wane.arguments import Checked, Positive
 from wane.certificates import Certificate, EarlierReleases, certify, stated_release, together
 from wane.describe import Adjacency
-from wane.describe.samples import Sampler
 from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription, WaneError
 from wane.guarantees import Guarantee
@@ -149,7 +148,6 @@ class Account:
         certificate: Certificate | Guarantee,
         *,
         run: str | None = None,
-        sampler: Sampler | None = None,
         name: str | None = None,
         purpose: str | None = None,
         adjacency: Adjacency | None = None,
@@ -164,13 +162,11 @@ class Account:
         """
         if isinstance(certificate, Guarantee):
             certificate = _named(certificate, name, purpose, adjacency)
-        number = self.enter(certificate, run=run, sampler=sampler)
+        number = self.enter(certificate, run=run)
         yield number
         self.confirm(number)
 
-    def enter(
-        self, certificate: Certificate, *, run: str | None = None, sampler: Sampler | None = None
-    ) -> int:
+    def enter(self, certificate: Certificate, *, run: str | None = None) -> int:
         """Write a release down, or find the row of the run that is resumed; return its number."""
         if certificate.void_because:
             raise InvalidDescription(
@@ -179,7 +175,7 @@ class Account:
             )
         budget = self.budget
         deltas = () if budget is None else (budget.delta,)
-        content: dict[str, Any] = {"certificate": stored.stored(certificate, sampler, deltas)}
+        content: dict[str, Any] = {"certificate": stored.stored(certificate, deltas)}
         if run is not None:
             number = self._taken_up(self.ledger._read(), content, run)
             if number is not None:

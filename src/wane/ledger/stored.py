@@ -1,10 +1,9 @@
 """Certificates as rows of a ledger; a certificate that is read back costs what was spent.
 
-A row holds the descriptions of its runs, from which every guarantee can be computed again.  Chains
-on a posterior keep their sampler, since some theorems need it.  It also holds the guarantee of each
-theorem that applies, the hash of what was certified, and the version that certified it: the same
-version need not certify again.  Another version does, so that a number that was mended is counted
-as mended.
+A row holds the descriptions of its releases, chains on a posterior included, from which every
+guarantee can be computed again.  It also holds the guarantee of each theorem that applies, the hash
+of what was certified, and the version that certified it: the same version need not certify again.
+Another version does, so that a number that was mended is counted as mended.
 """
 
 from __future__ import annotations
@@ -38,14 +37,10 @@ KNOWN = 512
 """Rows whose certificates are kept in memory; computing one may take seconds."""
 
 
-def stored(
-    certificate: Certificate, sampler: Sampler | None = None, deltas: Iterable[float] = ()
-) -> dict[str, Any]:
+def stored(certificate: Certificate, deltas: Iterable[float] = ()) -> dict[str, Any]:
     """Return the fields of a row for a release; its guarantees are exact at these deltas."""
     fields = certificate_to_fields(certificate)
     rows = fields["releases"]
-    if sampler is not None:
-        rows[-1]["sampler"] = sampler.to_fields()
     for row, part in zip(rows, certificate.parts, strict=True):
         if not isinstance(part.description, StatedRelease):
             row.update(_certified(part, row, tuple(deltas)))
@@ -136,8 +131,10 @@ def _certificate(text: str) -> Certificate:
 def _part(row: Mapping[str, Any]) -> Certificate:
     if "sampler" not in row:
         return certificate_from_fields({"releases": [dict(row)], "voids": []})
+    # as long as chains were written down as their descent, with a sampler beside it
     run = run_from_fields(without_facts(row["run"]))
-    return certify(SamplesOfDescent.of(run, Sampler.from_fields(row["sampler"])))
+    samples = SamplesOfDescent.of(run, Sampler.from_fields(row["sampler"]))
+    return certify(samples).for_persons(row.get("rows_per_person", 1))
 
 
 def same_run(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

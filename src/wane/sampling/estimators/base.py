@@ -106,7 +106,7 @@ class SamplingEstimator(Certified, BaseEstimator):  # type: ignore[misc]
         voids += seed_voids(self.seed_voids_privacy)
         certificate = certify(run).void(voids)
         with (
-            entered(self.account, certificate, sampler=run.sampler),
+            entered(self.account, certificate),
             step_counter(run.steps, shown=bool(self.progress)) as counter,
         ):
             chance = generator(self.seed_voids_privacy)
