@@ -63,7 +63,13 @@ def made(name, **changed):
     return UnderdampedRun(posterior=posterior, **(settings | changed))
 
 
-@pytest.mark.parametrize("name", RUNS)
+QUICK = ("added", "light", "one")
+"""Of the others the transfers take seconds to verify."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in RUNS]
+)
 def test_documents_are_verified(name):
     document = document_of(certify(made(name)), delta=1e-6)
     valid(document)
@@ -76,6 +82,7 @@ def test_documents_are_verified(name):
     assert "velocities" in html_page(document)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bounded", "several"])
 def test_every_smaller_verdict_is_refused(name):
     document = document_of(certify(made(name)), delta=1e-6)
@@ -92,7 +99,7 @@ def test_every_smaller_verdict_is_refused(name):
 
 
 def test_another_chain_is_not_what_was_certified():
-    document = document_of(certify(made("one")), delta=1e-6)
+    document = document_of(certify(made("added")), delta=1e-6)
     for name, value in (("friction", 9.0), ("steps", 70_000), ("temperature", 1.0), ("samples", 2)):
         forged = copy.deepcopy(document)
         forged["description"][name] = value
@@ -112,6 +119,7 @@ def test_descriptions_are_read_as_they_were_written(name):
             description_from_fields(fields | change)
 
 
+@pytest.mark.slow
 def test_a_person_with_several_rows():
     certificate = certify(made("several")).for_persons(2)
     document = document_of(certificate, delta=1e-6)
@@ -125,11 +133,11 @@ def test_a_person_with_several_rows():
 
 def test_the_command_certifies_and_verifies_chains(tmp_path, capsys):
     place = tmp_path / "chains.json"
-    place.write_text(json.dumps(description_to_fields(made("one"))))
+    place.write_text(json.dumps(description_to_fields(made("added"))))
     assert main(["certify", str(place), "--delta", "1e-6", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert printed["epsilon"] == certify(made("one")).epsilon(1e-6)
-    certify(made("one")).save(tmp_path / "certificate.json", delta=1e-6)
+    assert printed["epsilon"] == certify(made("added")).epsilon(1e-6)
+    certify(made("added")).save(tmp_path / "certificate.json", delta=1e-6)
     assert main(["verify", str(tmp_path / "certificate.json")]) == 0
     capsys.readouterr()
 
