@@ -63,7 +63,7 @@ def made(name, **changed):
     return UnderdampedRun(posterior=posterior, **(settings | changed))
 
 
-QUICK = ("added", "light", "one")
+QUICK = ("added", "light")
 """Of the others the transfers take seconds to verify."""
 
 
