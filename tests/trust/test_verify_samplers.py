@@ -15,7 +15,9 @@ from trust.documents import check, document_of, failures, rehashed, valid
 from trust.sealed import sealed
 from trust.tally import COUNTS
 from wane.certificates import Certificate
-from wane.describe import Adjacency, Objective
+from wane.describe import Adjacency, Cyclic, EveryIterate, GradientNoise, Objective
+from wane.describe.domains import Ball
+from wane.describe.samples import SamplesOfDescent
 from wane.errors import InvalidDescription
 from wane.sampling import Losses, OverdampedRun, Posterior, certify_samples
 from wane.verify import Outcome, verify
@@ -156,6 +158,25 @@ def test_tampered_samplers_are_refused():
     for bad in ({"samples": 0}, {"kind": "underdamped"}, {"dimension": 1.5}, {"more": 1}):
         with pytest.raises(InvalidDescription):
             verify(document | {"sampler": document["sampler"] | bad})
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"batches": Cyclic(10)},
+        {"release": EveryIterate()},
+        {"domain": Ball(5.0)},
+        {"noise": GradientNoise(0.3)},
+        {"cool_down": 1},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_another_descent_is_no_chain_on_a_posterior(changed):
+    """The theorems by way of the posterior would speak of other chains than those that ran."""
+    run = sampled_run("one convex")
+    assert SamplesOfDescent.of(run.descent, run.sampler).descent == run.descent
+    with pytest.raises(InvalidDescription, match="unconstrained chains at one temperature"):
+        SamplesOfDescent.of(replace(run.descent, **changed), run.sampler)
 
 
 def test_a_sampler_of_more_samples_proves_less():

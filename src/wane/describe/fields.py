@@ -125,7 +125,7 @@ def _public(value: Any) -> PublicRecords:
     if "records" not in table:
         raise InvalidDescription("public.records must be given, got nothing.")
     if "objective" in table:
-        table["objective"] = _objective(table["objective"])
+        table["objective"] = objective_from_fields(table["objective"])
     return PublicRecords(**table)
 
 

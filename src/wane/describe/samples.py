@@ -8,9 +8,18 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from wane.describe import Adjacency, NoisyDescent, Temperature, check, derived
+from wane.describe import (
+    Adjacency,
+    FullBatch,
+    LastIterate,
+    NoisyDescent,
+    Temperature,
+    check,
+    derived,
+)
 from wane.describe.chain import Overdamped, Underdamped
 from wane.describe.description import Description, Row
+from wane.describe.domains import Unbounded
 from wane.describe.fields import (
     objective_from_fields,
     objective_to_fields,
@@ -239,11 +248,14 @@ class SamplesOfDescent(OverdampedRun):
     def of(cls, descent: NoisyDescent, sampler: Sampler) -> SamplesOfDescent:
         """Return the chains behind a descent; how prior and losses share its ridge is no matter."""
         noise, objective = descent.noise, descent.objective
-        if not isinstance(noise, Temperature) or descent.steps is None or descent.step_size is None:
+        plain = isinstance(descent.batches, FullBatch) and not descent.cool_down
+        whole = isinstance(descent.release, LastIterate) and isinstance(descent.domain, Unbounded)
+        if not (plain and whole and isinstance(noise, Temperature) and descent.schedule is None):
             raise InvalidDescription(
-                "description must be of chains at one temperature to have a sampler, got another "
-                "run."
+                "description must be of unconstrained chains at one temperature, on all records at "
+                "every step and with their ends released, to have a sampler, got another run."
             )
+        assert descent.steps is not None and descent.step_size is not None
         bound = objective.gradient_bound
         if bound is not None and sampler.samples > 1:
             bound = bound / math.sqrt(sampler.samples) * (1.0 + 4e-16)
