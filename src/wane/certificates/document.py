@@ -45,9 +45,7 @@ def certificate_document(
             raise InvalidDescription("delta must be given, or epsilon; got neither.")
         delta = delta_for(certificate, epsilon)
     last = _last_run(certificate)
-    best = last.best(delta)
     ran = circumstances.noise.ran
-    sampler = _sampler(certificate)
     made = {
         "format": FORMAT,
         "version": VERSION,
@@ -58,10 +56,29 @@ def certificate_document(
         **_whole(certificate, delta),
         "unit": wording.unit_words(certificate.rows_per_person),
         "rows_per_person": certificate.rows_per_person,
+        **_words(last, delta, circumstances, _sampler(certificate)),
+        "releases": _releases(certificate, delta),
+        **circumstances.to_fields(),
+        **_sampler(certificate),
+        **_stated(certificate),
+        "description": description_to_fields(last.run),
+        "configuration_sha256": configuration_hash(certificate),
+        "versions": _versions(),
+    }
+    whole = _void(made) if circumstances.voids else made
+    return whole | {"document_sha256": _sha256(whole)}
+
+
+def _words(
+    last: Certificate, delta: float, circumstances: Circumstances, sampler: dict[str, Any]
+) -> dict[str, Any]:
+    """What the last release is and rests on, in words, letters and constants."""
+    ran = circumstances.noise.ran
+    return {
         "adjacency_meaning": wording.adjacency_words(last.run),
         "released": wording.released_words(last.run),
         "secret": wording.secrets_of(last.run),
-        "statement": wording.theorem_fields(best.theorem),
+        "statement": wording.theorem_fields(last.best(delta).theorem),
         "symbols": wording.symbol_rows(last.run),
         "constants": wording.constant_rows(
             last.run,
@@ -71,16 +88,7 @@ def certificate_document(
             facts=last.facts,
         ),
         "bases": wording.basis_words(circumstances.declared, ran),
-        "releases": _releases(certificate, delta),
-        **circumstances.to_fields(),
-        **sampler,
-        **_stated(certificate),
-        "description": description_to_fields(last.run),
-        "configuration_sha256": configuration_hash(certificate),
-        "versions": _versions(),
     }
-    whole = _void(made) if circumstances.voids else made
-    return whole | {"document_sha256": _sha256(whole)}
 
 
 def with_files(document: dict[str, Any], hashes: dict[str, str]) -> dict[str, Any]:
