@@ -123,8 +123,7 @@ def _rounded_to_nearest(tree: ast.AST) -> list[str]:
 
 
 OWN_NUMBERS = {
-    "calibrate.py",  # a target in words, for a refusal
-    "gibbs.py",  # a label
+    "exact.py",  # a label of the exact Gibbs law
 }
 
 
