@@ -1,5 +1,6 @@
 """Certified runs inside dp_accounting: its own tests, its calibration, no foreign factor two."""
 
+import json
 import math
 import unittest
 from dataclasses import replace
@@ -32,8 +33,11 @@ from wane.extra.dp_accounting import (
     _epsilon_delta,
     event_of,
     gaussian_event_of,
+    release_of,
 )
 from wane.extra.privacy_loss_distribution import privacy_loss_distribution
+from wane.guarantees.fields import guarantee_from_fields, guarantee_to_fields
+from wane.ledger import Ledger
 
 EVENTS = [
     event_of(RIDGE_RUN),
@@ -148,7 +152,7 @@ def test_what_is_not_gaussian_is_not_exported_as_such():
 @pytest.mark.parametrize(
     "event",
     [
-        dp_event.LaplaceDpEvent(1.0),
+        dp_event.RandomizedResponseDpEvent(0.5, 2),  # who answers is seen
         dp_event.PoissonSampledDpEvent(0.1, dp_event.LaplaceDpEvent(1.0)),
         HiddenStateDpEvent(("{}",)),
     ],
@@ -228,6 +232,9 @@ def test_a_gaussian_without_noise_is_not_private():
     for event in (
         dp_event.GaussianDpEvent(0.0),
         dp_event.PoissonSampledDpEvent(0.1, dp_event.GaussianDpEvent(0.0)),
+        dp_event.LaplaceDpEvent(0.0),
+        dp_event.RandomizedResponseDpEvent(0.0, 3),
+        dp_event.SingleEpochTreeAggregationDpEvent(0.0, 4),
     ):
         found = HiddenStateAccountant().compose(event)
         assert found.get_epsilon(1e-5) == math.inf and found.get_delta(3.0) == 1.0
@@ -249,3 +256,96 @@ def test_events_of_the_next_version_are_read(pure, delta):
     both = made.compose(GaussianDP(0.5))
     assert both.epsilon(1e-5) > GaussianDP(0.5).epsilon(1e-5)
     assert both.epsilon(1e-5) < GaussianDP(0.5).epsilon(9e-6) + pure + 0.35
+
+
+def hockey_stick(p, q, epsilon):
+    return float(np.sum(np.maximum(p - math.exp(epsilon) * q, 0.0)))
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_laplace_noise_is_never_below_its_exact_profile(times):
+    """Sums of losses of Laplace noise, on a grid from the densities themselves."""
+    scale, step = 2.0, 0.01
+    x = np.arange(-60.0, 60.0, step)
+    loss = (np.abs(x - 1.0) - np.abs(x)) / scale
+    mass = np.exp(-np.abs(x) / scale) * step / (2.0 * scale)
+    cells = np.round(loss / 1e-3).astype(int) + 500
+    one = np.bincount(cells, mass, 1001)
+    law, low = one, -0.5
+    for _ in range(times - 1):
+        law, low = np.convolve(law, one), low - 0.5
+    losses = low + 1e-3 * np.arange(len(law))
+    accountant = HiddenStateAccountant(dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
+    accountant.compose(dp_event.LaplaceDpEvent(scale), times)
+    for epsilon in (0.1, 0.4, 0.9):
+        exact = float(np.sum(law * np.maximum(-np.expm1(epsilon - losses), 0.0)))
+        assert exact <= accountant.get_delta(epsilon) + 1e-6
+    assert accountant.get_epsilon(1e-9) <= times / scale * (1.0 + 1e-9)
+    doubled = HiddenStateAccountant(dp_accounting.NeighboringRelation.REPLACE_ONE)
+    doubled.compose(dp_event.LaplaceDpEvent(scale))
+    assert doubled.get_epsilon(0.0) == pytest.approx(2.0 / scale)
+
+
+def test_randomised_response_of_buckets_is_exact_at_once_and_sound_twice():
+    p, k = 0.4, 3
+    first, second = np.full(k, p / k), np.full(k, p / k)
+    first[0] += 1.0 - p
+    second[1] += 1.0 - p
+    accountant = HiddenStateAccountant(dp_accounting.NeighboringRelation.REPLACE_ONE)
+    accountant.compose(dp_event.RandomizedResponseDpEvent(p, k))
+    level = math.log(first[0] / second[0])
+    assert accountant.get_epsilon(0.0) == pytest.approx(level, rel=1e-12)
+    accountant.compose(dp_event.RandomizedResponseDpEvent(p, k))
+    two = [np.multiply.outer(law, law).ravel() for law in (first, second)]
+    for epsilon in (0.0, 0.5, level, 1.5 * level):
+        assert hockey_stick(*two, epsilon) <= accountant.get_delta(epsilon) * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 4, 7, 8, 9, 1000])
+def test_a_leaf_lies_below_as_many_nodes_as_are_charged(steps):
+    """Nodes of a tree are blocks of 2^j leaves that are complete; the worst leaf is counted."""
+    above = [
+        sum((leaf >> j << j) + 2**j <= steps for j in range(steps.bit_length() + 1))
+        for leaf in range(steps)
+    ]
+    relation = dp_accounting.NeighboringRelation.REPLACE_SPECIAL
+    accountant = HiddenStateAccountant(relation)
+    accountant.compose(dp_event.SingleEpochTreeAggregationDpEvent(2.0, [1, steps]))
+    assert accountant.guarantee.mu == pytest.approx(math.sqrt(max(above)) / 2.0)
+    theirs = rdp.RdpAccountant([2.0], neighboring_relation=relation)
+    theirs.compose(dp_event.SingleEpochTreeAggregationDpEvent(2.0, [1, steps]))
+    assert accountant.guarantee.renyi(2.0) == pytest.approx(float(theirs._rdp[0]))
+    added = HiddenStateAccountant(dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
+    assert not added.supports(dp_event.SingleEpochTreeAggregationDpEvent(2.0, steps))
+
+
+def test_events_are_rows_of_a_ledger(tmp_path):
+    """Mixed events become one release, which is read back, composed and never grows cheaper."""
+    mixed = dp_event.ComposedDpEvent(
+        [
+            dp_event.LaplaceDpEvent(4.0),
+            dp_event.GaussianDpEvent(5.0),
+            dp_event.SelfComposedDpEvent(dp_event.LaplaceDpEvent(10.0), 3),
+            dp_event.SampledWithoutReplacementDpEvent(100, 5, dp_event.GaussianDpEvent(2.0)),
+            dp_event.SingleEpochTreeAggregationDpEvent(30.0, 100),
+        ]
+    )
+    stated = release_of(mixed, name="a week of counts", adjacency="zero-out")
+    accountant = HiddenStateAccountant(RELATIONS[Adjacency.ZERO_OUT])
+    accountant.compose(mixed)
+    one = certify(stated)
+    assert one.epsilon(1e-6) >= accountant.get_epsilon(1e-6) * (1.0 - 1e-9)
+    assert one.epsilon(1e-6) <= accountant.get_epsilon(1e-6) * (1.0 + 1e-6)
+    ledger = Ledger(tmp_path / "ledger.jsonl", new=True)
+    account = ledger.account("survey", new=True)
+    for name in ("first", "second"):
+        with account.spend(one, name=name):
+            pass
+    again = Ledger(tmp_path / "ledger.jsonl").account("survey")
+    assert again.total is not None and again.total.epsilon(1e-6) > one.epsilon(1e-6)
+    both = accountant.compose(mixed).get_epsilon(1e-6)
+    assert again.total.epsilon(1e-6) == pytest.approx(both, rel=1e-3)
+    whole = accountant.guarantee
+    assert guarantee_from_fields(json.loads(json.dumps(guarantee_to_fields(whole)))) == whole
+    with pytest.raises(InvalidDescription, match="RandomizedResponseDpEvent"):
+        release_of(dp_event.RandomizedResponseDpEvent(0.5, 2), name="a poll")

@@ -13,12 +13,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from wane.certificates import Certificate, certify
-from wane.describe import Adjacency, NoisyDescent
+from wane.describe import Adjacency, NoisyDescent, StatedRelease
 from wane.describe.fields import run_from_fields, run_to_fields
 from wane.describe.json_text import read_json
 from wane.errors import InvalidDescription, MissingExtra, WaneError
-from wane.guarantees import GaussianDP, Guarantee, NumericalDP, RenyiDP, WithFailure
+from wane.guarantees import (
+    ComposedDP,
+    GaussianDP,
+    Guarantee,
+    NumericalDP,
+    PureDP,
+    RenyiDP,
+    WithFailure,
+)
+from wane.guarantees.fields import guarantee_to_fields
 from wane.guarantees.steps import Pair, SampledGaussianStep
+from wane.numerics.rounding import inflate
 from wane.report.format import round_up_to
 
 try:
@@ -92,18 +102,44 @@ def gaussian_event_of(guarantee: Guarantee) -> dp_event.GaussianDpEvent:
     return dp_event.GaussianDpEvent(multiplier)
 
 
+def release_of(
+    event: Any, *, name: str, adjacency: Adjacency | str = Adjacency.ZERO_OUT
+) -> StatedRelease:
+    """Return an event of this library as a release that certificates and ledgers take.
+
+    It costs what `HiddenStateAccountant` says of the event; `name` tells what was released.
+    """
+    relation = RELATIONS[Adjacency(adjacency)]
+    accountant = HiddenStateAccountant(relation)
+    if not accountant.supports(event):
+        raise InvalidDescription(
+            f"event must be one that wane knows under {Adjacency(adjacency).value}, got "
+            f"{type(event).__name__}; HiddenStateAccountant says which these are."
+        )
+    accountant.compose(event)
+    return StatedRelease(
+        name=name,
+        source=f"dp_accounting, {type(event).__name__}",
+        adjacency=Adjacency(adjacency),
+        other=json.dumps(guarantee_to_fields(accountant.guarantee), sort_keys=True),
+    )
+
+
 class HiddenStateAccountant(privacy_accountant.PrivacyAccountant):  # type: ignore[misc]
-    """Composes hidden-state runs with Gaussian, sampled Gaussian and zCDP events.
+    """Composes hidden-state runs with the events that this library has for single releases.
 
-    Gaussians may be sampled by coins or in samples of a fixed size, alone or composed.
+    Gaussians may be sampled by coins or in samples of a fixed size, alone or composed.  Laplace
+    noise, randomised response and the exponential mechanism count as pure privacy, sums over trees
+    as Gaussians, one for each node above a record.
 
-    Under REPLACE_ONE a Gaussian event's sensitivity is twice its norm bound, since the event's
-    values may point in opposite directions.
+    Under REPLACE_ONE the sensitivity of a Gaussian, a Laplace or a tree event is twice its norm
+    bound, since the event's values may point in opposite directions.
     """
 
     def __init__(self, neighboring_relation: Any = Relation.REPLACE_SPECIAL) -> None:
         super().__init__(neighboring_relation)
         self._total: Guarantee = GaussianDP(0.0)
+        self._pure: list[tuple[PureDP, int]] = []
         self._void = False
 
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
@@ -122,7 +158,7 @@ class HiddenStateAccountant(privacy_accountant.PrivacyAccountant):  # type: igno
         except WaneError as error:
             return self.CompositionErrorDetails(event, str(error))
         if do_compose and count > 0:
-            self._total = self._total.compose(guarantee.repeat(count))
+            self._add(guarantee, count)
         return None
 
     def _guarantee(self, event: Any) -> Guarantee:
@@ -132,22 +168,34 @@ class HiddenStateAccountant(privacy_accountant.PrivacyAccountant):  # type: igno
             raise InvalidDescription(f"event must be one of {names}, got {type(event).__name__}.")
         return reader(event, self._neighboring_relation)
 
+    def _add(self, guarantee: Guarantee, count: int) -> None:
+        """Pure releases are kept apart: composed by their profiles they cost least."""
+        if isinstance(guarantee, PureDP):
+            self._pure.append((guarantee, count))
+        else:
+            self._total = self._total.compose(guarantee.repeat(count))
+
+    @property
+    def _whole(self) -> Guarantee:
+        others = () if self._total == GaussianDP(0.0) else ((self._total, 1),)
+        return ComposedDP((*others, *self._pure)) if self._pure else self._total
+
     @property
     def guarantee(self) -> Guarantee:
         """Everything composed so far, as a wane guarantee."""
         if self._void:
             raise InvalidDescription("a non-private event was composed; nothing can be claimed.")
-        return self._total
+        return self._whole
 
     def get_epsilon(self, target_delta: float) -> float:
         """Return epsilon at a delta, never rounded down."""
-        return math.inf if self._void else self._total.epsilon(target_delta)
+        return math.inf if self._void else self._whole.epsilon(target_delta)
 
     def get_delta(self, target_epsilon: float) -> float:
         """Return delta at an epsilon, never rounded down."""
         if self._void:
             return 1.0
-        return 0.0 if target_epsilon == math.inf else self._total.delta(target_epsilon)
+        return 0.0 if target_epsilon == math.inf else self._whole.delta(target_epsilon)
 
 
 def _has_no_noise(event: Any) -> bool:
@@ -157,7 +205,10 @@ def _has_no_noise(event: Any) -> bool:
     inner = getattr(event, "event", None)
     if inner is not None:
         return _has_no_noise(inner)
-    return isinstance(event, dp_event.GaussianDpEvent) and event.noise_multiplier == 0.0
+    if isinstance(event, dp_event.RandomizedResponseDpEvent | dp_event.DiscreteLaplaceDpEvent):
+        silent = 0.0 if isinstance(event, dp_event.RandomizedResponseDpEvent) else math.inf
+        return bool(event.noise_parameter == silent)
+    return getattr(event, "noise_multiplier", 1.0) == 0.0
 
 
 def _hidden_state(event: HiddenStateDpEvent, relation: Any) -> Guarantee:
@@ -212,6 +263,49 @@ def _fixed_size(event: Any, relation: Any) -> Guarantee:
     return NumericalDP(((step, 1),))
 
 
+def _doubled(relation: Any) -> float:
+    return 2.0 if relation is Relation.REPLACE_ONE else 1.0
+
+
+def _laplace(event: Any, relation: Any) -> Guarantee:
+    return PureDP(math.nextafter(_doubled(relation) / event.noise_multiplier, math.inf))
+
+
+def _discrete_laplace(event: Any, relation: Any) -> Guarantee:
+    level = _doubled(relation) * event.noise_parameter * event.sensitivity
+    return PureDP(math.nextafter(level, math.inf))
+
+
+def _randomised_response(event: Any, relation: Any) -> Guarantee:
+    """One of k buckets: ln(1 + k (1 - p)/p), whichever value was replaced by whichever."""
+    if relation is not Relation.REPLACE_ONE:
+        raise InvalidDescription(
+            "neighboring_relation must be REPLACE_ONE for randomised response, got "
+            f"{relation.name}; who answers is seen, so only what is answered can be hidden."
+        )
+    p, k = event.noise_parameter, event.num_buckets
+    level = math.log1p(k * (1.0 - p) / p)
+    return PureDP(inflate(level, 1e-15) if level > 0.0 else 0.0)
+
+
+def _pure(event: Any, relation: Any) -> Guarantee:
+    return PureDP(event.epsilon)
+
+
+def _tree(event: Any, relation: Any) -> Guarantee:
+    """A record is in one leaf, below at most floor(log2 n) + 1 nodes of its tree of n leaves."""
+    if relation is Relation.ADD_OR_REMOVE_ONE:
+        raise InvalidDescription(
+            "neighboring_relation must be REPLACE_ONE or REPLACE_SPECIAL for sums over trees, got "
+            "ADD_OR_REMOVE_ONE; with one record more the others move to other leaves."
+        )
+    counts = event.step_counts
+    most = max(counts) if isinstance(counts, list | tuple) else counts
+    depth = int(most).bit_length()
+    mu = _doubled(relation) * math.sqrt(depth) / event.noise_multiplier
+    return GaussianDP(inflate(mu, 1e-15))
+
+
 @dataclass(frozen=True)
 class _Line:
     """order -> xi + rho * order, at most `most`, rounded up."""
@@ -249,6 +343,13 @@ _READERS: dict[type, Callable[[Any, Any], Guarantee]] = {
     dp_event.PoissonSampledDpEvent: _poisson,
     dp_event.SampledWithoutReplacementDpEvent: _fixed_size,
     dp_event.ZCDpEvent: _zcdp,
+    dp_event.LaplaceDpEvent: _laplace,
+    dp_event.DiscreteLaplaceDpEvent: _discrete_laplace,
+    dp_event.RandomizedResponseDpEvent: _randomised_response,
+    dp_event.SingleEpochTreeAggregationDpEvent: _tree,
 }
+for _name in ("ExponentialMechanismDpEvent", "PermuteAndFlipDpEvent"):
+    if hasattr(dp_event, _name):  # since the version after 0.6
+        _READERS[getattr(dp_event, _name)] = _pure
 if hasattr(dp_event, "EpsilonDeltaDpEvent"):  # since the version after 0.6
     _READERS[dp_event.EpsilonDeltaDpEvent] = _epsilon_delta

@@ -11,6 +11,7 @@ from typing import Any
 from wane.errors import InvalidDescription
 from wane.guarantees.base import Guarantee
 from wane.guarantees.chain import ChainDP
+from wane.guarantees.composed import ComposedDP
 from wane.guarantees.failure import WithFailure
 from wane.guarantees.gaussian import GaussianDP
 from wane.guarantees.mixture import GaussianMixture
@@ -55,6 +56,9 @@ def guarantee_to_fields(guarantee: Guarantee) -> dict[str, Any]:
         return {"mus": list(guarantee.mus), "weights": list(guarantee.weights)}
     if isinstance(guarantee, NumericalDP):
         return {"steps": [_atom_to_fields(atom) | {"count": n} for atom, n in guarantee.parts]}
+    if isinstance(guarantee, ComposedDP):
+        parts = guarantee.parts
+        return {"parts": [{"times": n, "part": guarantee_to_fields(part)} for part, n in parts]}
     if isinstance(guarantee, PureDP):
         return {"epsilon": _finite(guarantee.level, "epsilon"), "delta": 0.0}
     if isinstance(guarantee, RenyiDP):
@@ -73,6 +77,9 @@ def guarantee_from_fields(given: Mapping[str, Any]) -> Guarantee:
         return WithFailure(guarantee_from_fields(given["inner"]), given["probability"])
     if "links" in given:
         return ChainDP(guarantee_from_fields(given["each"]), given["links"])
+    if "parts" in given:
+        rows = given["parts"]
+        return ComposedDP(tuple((guarantee_from_fields(row["part"]), row["times"]) for row in rows))
     if "mus" in given:
         return GaussianMixture(tuple(given["mus"]), tuple(given["weights"]))
     if "steps" in given:
