@@ -22,6 +22,8 @@ HERE = Path(__file__).parent
 NEEDS = re.compile(r"<!-- needs: ([\w, ]+) -->\n")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
 COMMANDS = "<!-- every command, with a link to its page -->"
+LONG = 36
+"""Letters of a formula in a line that may be wider than a phone."""
 FORMULA = re.compile(
     r"(?P<code>^```.*?^```$|`[^`\n]+`)"
     r"|\$\$(?P<shown>.+?)\$\$"
@@ -82,7 +84,9 @@ def without_formulas(markdown: str) -> tuple[str, list[str]]:
             return found["code"]
         shown = found["shown"]
         formula = " ".join((shown or found["inline"]).split())
-        formulas.append(convert(formula, display="block" if shown else "inline"))
+        made = convert(formula, display="block" if shown else "inline")
+        wide = shown or len(formula) > LONG  # scrolls by itself, with the keyboard as well
+        formulas.append(made.replace("<math ", '<math tabindex="0" ', 1) if wide else made)
         mark = f"formula{len(formulas) - 1}marked"
         return f"\n\n{mark}\n\n" if shown else mark
 
@@ -135,6 +139,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 def on_page_content(html: str, page: Any, **_: Any) -> str:
     """Put the formulas back in; called by the site builder."""
     return re.sub(r"formula(\d+)marked", lambda found: page.formulas[int(found[1])], html)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Give the theme's search dialog a name for screen readers; called by the site builder."""
+    return output.replace('role="dialog"', 'role="dialog" aria-label="Search"')
 
 
 if __name__ == "__main__":
