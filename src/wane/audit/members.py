@@ -83,14 +83,14 @@ def curvatures(objective: Objective) -> Curvatures | None:
 
 
 def public_curvatures(run: NoisyDescent) -> Curvatures | None:
-    """The same for the public records: those of travelling members, or flat ones."""
+    """Return the curvatures of the public records' members: travelling ones, or flat ones."""
     if run.public is None:
         return None
     losses = run.on_public.objective
-    found = curvatures(losses)
-    if found is None or not may_travel(losses):
+    allowed = curvatures(losses)
+    if allowed is None or not may_travel(losses):
         return None
-    return found.shared_with(Curvatures(0.0, 0.0)) if is_bounded(losses) else found
+    return allowed.shared_with(Curvatures(0.0, 0.0)) if is_bounded(losses) else allowed
 
 
 def may_travel(objective: Objective) -> bool:

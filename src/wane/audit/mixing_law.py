@@ -39,7 +39,7 @@ def fewest_mixing_steps(run: NoisyDescent, tv: float) -> int | None:
 
 
 def _member(run: NoisyDescent) -> tuple[float, list[AffineStep]] | None:
-    """The radius of the interval, and the steps of one pass of the member."""
+    """Return the radius of the interval, and the steps of one pass of the member."""
     domain, shrunk = run.domain, 0.0
     if isinstance(run.domain, WithRidge):
         domain, shrunk = run.domain.domain, run.domain.ridge
@@ -59,14 +59,16 @@ def _member(run: NoisyDescent) -> tuple[float, list[AffineStep]] | None:
         fills = [1.0] * (run.steps_per_epoch - 1) + [partial]
     eta = float(run.plan.step_size[0])
     # the prox of the ridge comes before the projection, and shrinks the noise as well
-    kept = 1.0 / (1.0 + eta * shrunk)
-    made = [
+    prox_factor = 1.0 / (1.0 + eta * shrunk)
+    steps = [
         AffineStep(
-            kept * (1.0 - eta * (fill * bend + run.objective.ridge)), ((1.0, 0.0),), kept * std
+            prox_factor * (1.0 - eta * (fill * bend + run.objective.ridge)),
+            ((1.0, 0.0),),
+            prox_factor * std,
         )
         for fill in fills
     ]
-    return 0.5 * side, made
+    return 0.5 * side, steps
 
 
 def _about_the_origin(domain: object) -> bool:
@@ -79,7 +81,7 @@ def _about_the_origin(domain: object) -> bool:
 
 
 def _bend(run: NoisyDescent, low: float, high: float, side: float) -> float | None:
-    """The least curvature of the class that leaves gradients within their bound."""
+    """Return the least curvature of the class that leaves gradients within their bound."""
     bound = run.objective.gradient_bound
     if run.objective.clipped or isinstance(run.batches, Poisson) or math.isinf(low):
         return 0.0 if run.objective.clipped or low <= 0.0 <= high else None
@@ -90,7 +92,7 @@ def _bend(run: NoisyDescent, low: float, high: float, side: float) -> float | No
 
 
 def _fewest_passes(radius: float, passed: list[AffineStep], tv: float) -> int | None:
-    """One more than the largest number of passes after which the ends are shown to be apart."""
+    """Return one more than the largest number of passes that leave the ends provably apart."""
     powers = [[_pass(radius, passed, width)] for width in WIDTHS]
     ends = [_ends(len(power[0])) for power in powers]
     for _ in range(MOST_DOUBLINGS):
@@ -110,21 +112,21 @@ def _fewest_passes(radius: float, passed: list[AffineStep], tv: float) -> int | 
 
 def _pass(radius: float, passed: list[AffineStep], width: float) -> Array:
     grid = IntervalGrid(IntervalPair(radius, [(step, step) for step in passed], 0.0), width)
-    whole = np.eye(len(grid.states))
+    product = np.eye(len(grid.states))
     kernels = {step: grid.kernel(step, grid.states) for step in set(passed)}
     for step in passed:
-        whole = kernels[step] @ whole
-    return whole
+        product = kernels[step] @ product
+    return product
 
 
 def _ends(states: int) -> Array:
-    """All mass at either end, which are the last two states."""
+    """Return all mass at either end, which are the last two states."""
     both = np.zeros((states, 2))
     both[-2, 0] = both[-1, 1] = 1.0
     return both
 
 
 def _apart(laws: list[Array], tv: float) -> bool:
-    """Whether the total variation exceeds this, the grid's own error taken off."""
+    """Return whether the total variation exceeds this, less the grid's own error."""
     coarse, fine = (0.5 * float(np.sum(np.abs(law[:, 0] - law[:, 1]))) for law in laws)
     return bracket(coarse, fine, floor=2.0 * ABSOLUTE).lower > tv

@@ -28,9 +28,13 @@ def spelled_out(given: object) -> object:
     """Return the description with its named loss, if it names one, replaced by the constants."""
     if not isinstance(given, Mapping):
         return given
-    made = _with_constants(given)
-    public = made.get("public")
-    return {**made, "public": _with_constants(public)} if isinstance(public, Mapping) else made
+    with_constants = _with_constants(given)
+    public = with_constants.get("public")
+    return (
+        {**with_constants, "public": _with_constants(public)}
+        if isinstance(public, Mapping)
+        else with_constants
+    )
 
 
 def _with_constants(given: Mapping[str, Any]) -> dict[str, Any]:

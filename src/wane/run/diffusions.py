@@ -64,11 +64,11 @@ def path(
     """Return positions of one path at several times, none before the process's `time`."""
     wanted = [arguments.real("times", t, least=process.time) for t in times]
     position = start_of(process, statistic, outside)
-    rng, now, found = noise_generator(seed_voids_privacy), 0.0, {}
+    rng, now, positions = noise_generator(seed_voids_privacy), 0.0, {}
     for t in sorted(set(wanted)):
         position = step(process, position, t - now, rng)
-        now, found[t] = t, rounded(process, position, t)
-    return [found[t] for t in wanted]
+        now, positions[t] = t, rounded(process, position, t)
+    return [positions[t] for t in wanted]
 
 
 def start_of(process: GaussianDiffusion, statistic: Any, outside: Outside) -> Array:

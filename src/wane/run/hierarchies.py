@@ -82,7 +82,7 @@ class OpenPath:
         return self.plan.coalition(self.published) if self._published else GaussianDP(0.0)
 
     def _shown(self, time: float) -> Array:
-        """The position as readers may see it; the path itself goes on from all of its bits."""
+        """Return the position as readers may see it; the path goes on from all of its bits."""
         return rounded(self.plan.mechanism, self._points[time], time)
 
     def _draw(self, time: float) -> Array:
@@ -92,9 +92,9 @@ class OpenPath:
             return step(self.plan.mechanism, self._points[before], time - before, self._rng)
         after = min(later)
         start, end = self._points[before], self._points[after]
-        kept, pull, variance = bridge(self.plan.mechanism, time - before, after - time)
+        share, pull, variance = bridge(self.plan.mechanism, time - before, after - time)
         noise = math.sqrt(variance) * self._rng.standard_normal(end.shape)
-        return shifted(start, kept, pull * end + noise)
+        return shifted(start, share, pull * end + noise)
 
 
 def bridge(

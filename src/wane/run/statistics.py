@@ -48,26 +48,26 @@ def checked_statistic(
 
 def _as_doubles(statistic: Any) -> Array:
     try:
-        found = np.asarray(statistic)
+        array = np.asarray(statistic)
     except ValueError:
         raise InvalidDescription("statistic must have rows of equal length.") from None
-    if found.dtype.kind not in "fiub" or not np.all(np.isfinite(found)):
+    if array.dtype.kind not in "fiub" or not np.all(np.isfinite(array)):
         raise InvalidDescription("statistic must hold finite real numbers only.")
-    if found.dtype.kind == "f" and found.dtype.itemsize > 8:
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         raise InvalidDescription(
-            f"statistic must hold doubles at most, got {found.dtype}; round it before the "
+            f"statistic must hold doubles at most, got {array.dtype}; round it before the "
             "sensitivity is declared."
         )
-    if found.dtype.kind in "iu" and found.size and _widest(found) > LARGEST_INTEGER:
+    if array.dtype.kind in "iu" and array.size and _widest(array) > LARGEST_INTEGER:
         raise InvalidDescription(
             "statistic must hold whole numbers of at most 2^53, beyond which neighbours do not "
             "stay apart as declared; subtract a public number (and keep this message from readers)."
         )
-    return np.array(found, dtype=np.float64)
+    return np.array(array, dtype=np.float64)
 
 
-def _widest(found: NDArray[Any]) -> int:
-    return max(int(found.max()), -int(found.min()))
+def _widest(array: NDArray[Any]) -> int:
+    return max(int(array.max()), -int(array.min()))
 
 
 def _inside(values: Array, bound: float, outside: Outside) -> Array:

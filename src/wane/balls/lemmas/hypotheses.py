@@ -38,7 +38,7 @@ def programme_pieces(run: NoisyDescent) -> list[positions.Piece] | None:
 
 
 def smooth(run: NoisyDescent) -> bool:
-    """Whether every step has a Lipschitz constant, those on public records included."""
+    """Return whether every step has a Lipschitz constant, those on public records included."""
     public = run.public is None or run.on_public.objective.smoothness is not None
     return public and run.objective.smoothness is not None
 
