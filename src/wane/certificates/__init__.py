@@ -3,6 +3,7 @@
 from wane.certificates.analyse import certify, composition_of, recalled
 from wane.certificates.calibration import Calibrated, Over, calibrate
 from wane.certificates.certificate import Certificate, JointCertificate, delta_for, together
+from wane.certificates.changes import Change, change_fields, changes
 from wane.certificates.circumstances import Circumstances, Particulars
 from wane.certificates.curves import Axis, Curve, curve
 from wane.certificates.document import (
@@ -31,6 +32,7 @@ __all__ = [
     "Calibrated",
     "Certificate",
     "CertifiedRelease",
+    "Change",
     "Circumstances",
     "Curve",
     "EarlierReleases",
@@ -49,6 +51,8 @@ __all__ = [
     "certificate_schema",
     "certificate_to_fields",
     "certify",
+    "change_fields",
+    "changes",
     "composition_epsilon",
     "composition_of",
     "configuration_hash",

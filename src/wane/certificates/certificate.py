@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 from wane.certificates.measures import (
@@ -23,6 +24,7 @@ from wane.describe import Adjacency, Fact, NoisyDescent, check
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP, Guarantee
 from wane.numerics.rounding import inflate
+from wane.report.format import round_up_to
 from wane.theorems.theorem import Applies, Refuses, Verdict
 
 NO_PRIVACY = GaussianDP(math.inf)
@@ -230,12 +232,31 @@ class Certificate(PresentedCertificate):
         return made
 
     def explain(self, delta: float = DEFAULT_DELTA) -> str:
-        """Return every theorem's answer as text, release by release; the reasons if it is void."""
+        """Return every theorem's answer as text, best first, and the change that would help most.
+
+        Of several releases each is explained; of a void certificate, why it is void.
+        """
         if self.void_because:
             return "\n".join(
                 ("void: no privacy is claimed", *(f"  {r}" for r in self.void_because))
             )
-        return "\n".join(line for part in self.parts for line in part.explain(delta))
+        lines = [line for part in self.parts for line in part.explain(delta)]
+        change = self.best_change(delta)
+        if change is not None:
+            epsilon = round_up_to(change.epsilon)
+            lines.append(f"The one change that would help most: {change.words}: epsilon {epsilon}")
+        return "\n".join(lines)
+
+    def best_change(self, delta: float = DEFAULT_DELTA) -> Any:
+        """Return the change of the run that would lower epsilon most; None if none helps.
+
+        It is asked of one release by noisy descent; see `wane.certificates.changes`.
+        """
+        if self.void_because or len(self.parts) > 1 or not isinstance(self.run, NoisyDescent):
+            return None
+        # changed runs are certified anew, so that their maker is asked for by its name
+        made = import_module("wane.certificates.changes")
+        return made.best_change(self, delta)
 
     @cached_property
     def _claims(self) -> tuple[Guarantee, ...]:

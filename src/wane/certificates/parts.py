@@ -102,7 +102,10 @@ class CertifiedRelease(Answers[Guarantee]):
             epsilon = round_up_to(epsilon_of(guarantee, delta))
             return f"epsilon = {epsilon} at delta = {round_up_to(delta)}"
 
-        lines = [self.description.summary(), *self.explained(shown)]
+        def least(guarantee: Guarantee) -> float:
+            return epsilon_of(guarantee, delta)
+
+        lines = [self.description.summary(), *self.explained(shown, least)]
         return lines if self.applicable else [*lines, "no theorem applies"]
 
     def _for_group(self, verdict: Verdict[Guarantee], size: int) -> Verdict[Guarantee]:

@@ -168,7 +168,7 @@ def _reasons(certificate: Any) -> list[str]:
         return [f"  {reason}" for reason in certificate.void_because[:MOST_REASONS]] + more
     applies, asked = len(certificate.applicable), len(certificate.verdicts)
     return [
-        f"  {certificate.explain(DEFAULT_DELTA).partition(chr(10))[0]}",
+        f"  {certificate.parts[0].description.summary()}",
         f"  {applies} of {asked} theorems apply; explain() gives every answer and its reasons",
         '  save("certificate.html") writes the page, to_json() the document, plot() draws it',
     ]

@@ -16,6 +16,7 @@ from wane.certificates import (
     certificate_document,
     certificate_fields,
     certify,
+    change_fields,
     curve,
     curve_fields,
     verdict_fields,
@@ -76,7 +77,8 @@ def explain_spec(options: Namespace) -> Result:
     """`wane explain`."""
     certificate = _certified(options.spec)
     delta = proper(options.delta)
-    made = {"delta": delta, "verdicts": verdict_fields(certificate, delta)}
+    change = change_fields(certificate.best_change(delta))
+    made = {"delta": delta, "verdicts": verdict_fields(certificate, delta), "best_change": change}
     return made, certificate.explain(delta)
 
 

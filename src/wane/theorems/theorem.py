@@ -236,6 +236,11 @@ class Theorem(Generic[C_co]):
         return Refuses(self, findings)
 
     @property
+    def title(self) -> str:
+        """The name, and where it was proved."""
+        return f"{self.name} [{self.source}]"
+
+    @property
     def summary(self) -> str:
         """The conclusion in words: the first line of the formula's docstring."""
         return (self.formula.__doc__ or "").strip().partition("\n")[0]
@@ -272,16 +277,25 @@ class Answers(Generic[C_co]):
         """Return the applicable theorem with the smallest measure; the first of equals."""
         return min(self.required, key=lambda v: measure(v.conclusion))
 
-    def explained(self, shown: Callable[[C_co], str]) -> list[str]:
-        """Return every theorem's answer as lines of text; `shown` words a conclusion."""
+    def explained(
+        self, shown: Callable[[C_co], str], measure: Callable[[C_co], float] | None = None
+    ) -> list[str]:
+        """Return every theorem's answer as lines of text; `shown` words a conclusion.
+
+        What applies comes first, by its `measure` if there is one; of every other theorem one line
+        says what stands in its way first.
+        """
+        found = list(self.applicable)
+        if measure is not None:
+            found.sort(key=lambda verdict: measure(verdict.conclusion))
         lines = []
-        for verdict in self.verdicts:
-            title = f"{verdict.theorem.name} [{verdict.theorem.source}]"
-            if isinstance(verdict, Applies):
-                lines.append(f"  yes {title}: {shown(verdict.conclusion)}")
-            else:
-                lines.append(f"  no  {title}")
-                lines += [f"        {obstacle.complaint}" for obstacle in verdict.obstacles]
+        for verdict in found:
+            lines.append(f"  yes {verdict.theorem.title}: {shown(verdict.conclusion)}")
+            lines.append(f"        {verdict.theorem.summary}")
+        for refusal in self.obstacles:
+            first, *others = refusal.obstacles
+            more = f" (and {len(others)} more)" if others else ""
+            lines.append(f"  no  {refusal.theorem.title}: {first.complaint}{more}")
         return lines
 
     def _nothing(self) -> str:

@@ -21,6 +21,7 @@ from wane.describe import (
     NoisyDescent,
     Objective,
     Phase,
+    Poisson,
     Schedule,
 )
 from wane.describe.domains import Unbounded
@@ -308,10 +309,14 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
             self._charges.add_in_epoch(noise, watch.handed.epochs, sampling.uses)
 
     def _hidden_epsilon(self, delta: float) -> float:
-        if self.sampling.order is not Order.SHUFFLED:
-            return self.certificate().epsilon(delta)
-        run = self.run()
-        names, made = self._whatever_the_orders(run), certify(run)
+        return self.epsilon_of(self.run(), delta)
+
+    def epsilon_of(self, run: NoisyDescent, delta: float) -> float:
+        """Return epsilon of a run with this loader's order, for what might have been trained."""
+        made = certify(run)
+        if self.sampling.order is not Order.SHUFFLED or isinstance(run.batches, Poisson):
+            return made.epsilon(delta)
+        names = self._whatever_the_orders(run)
         return min(v.guarantee.epsilon(delta) for v in made.applicable if v.theorem.name in names)
 
     def _whatever_the_orders(self, run: NoisyDescent) -> frozenset[str]:
@@ -321,7 +326,7 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
         if it comes last in every epoch, as the last position of a fixed order does
         (docs/proofs/joint-programme.md, Lemma 7a).
         """
-        whole = run.total_steps % self.sampling.per_epoch == 0 and len(run.plan) == 1
+        whole = run.total_steps % run.steps_per_epoch == 0 and len(run.plan) == 1
         if whole and (log_step_lipschitz(run, run.plan.step_size) <= 0.0).all():
             # the constants are those of the steps before any prox, which moves no runs apart
             return frozenset({"gaussian_composition", "last_iterate", "last_iterate_bounded"})

@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from opacus.accountants import PRVAccountant
 
-from wane.certificates import certify
-from wane.describe import Adjacency, NoisyDescent, Phase, Poisson, Schedule
-from wane.errors import WaneError
-
-DECAYS = (0.01, 0.05)
-"""Weight decays that are tried where there is less."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """One change of the training, and the epsilon that it would have."""
-
-    words: str
-    epsilon: float
+from wane.certificates import Change, changes
+from wane.certificates.changes import epsilon_or_none, twice_as_long
 
 
 @dataclass(frozen=True)
@@ -62,7 +49,9 @@ class SideBySide:
         if self.twice_as_long is not None:
             lines.append(f"twice as long      {_shown(self.twice_as_long)}")
         if self.change is not None:
-            lines.append(f"{self.change.words}: {_shown(self.change.epsilon)}")
+            lines.append(
+                f"what would help most: {self.change.words}: {_shown(self.change.epsilon)}"
+            )
         return "\n".join(lines)
 
 
@@ -74,7 +63,7 @@ def side_by_side(engine: Any, delta: float) -> SideBySide:
         warnings.simplefilter("ignore")
         hidden = None if obstacles else accountant.get_epsilon(delta)
     run = None if obstacles else accountant.run()
-    now = accountant.composed_epsilon(delta) if hidden is None else hidden
+    measure = accountant.epsilon_of
     return SideBySide(
         delta=delta,
         hidden_state=hidden,
@@ -82,52 +71,9 @@ def side_by_side(engine: Any, delta: float) -> SideBySide:
         opacus=_prv(accountant.history, delta),
         opacus_is_valid=accountant.sampling.poisson,
         obstacles=obstacles,
-        change=None if run is None else _best(run, delta, now),
-        twice_as_long=None if run is None else _epsilon(_longer(run), delta),
+        change=None if run is None else next(iter(changes(run, delta, measure)), None),
+        twice_as_long=None if run is None else epsilon_or_none(measure, twice_as_long(run), delta),
     )
-
-
-def _best(run: NoisyDescent, delta: float, now: float) -> Change | None:
-    tried = [Change(words, _epsilon(changed, delta)) for words, changed in _changes(run)]
-    best = min(tried, key=lambda change: change.epsilon, default=None)
-    return best if best is not None and best.epsilon < now else None
-
-
-def _changes(run: NoisyDescent) -> Iterator[tuple[str, NoisyDescent]]:
-    ridge = run.objective.ridge
-    for decay in (*DECAYS, 2.0 * ridge):
-        if decay > ridge:
-            objective = replace(run.objective, ridge=decay)
-            yield f"with weight decay {decay:.2g}", replace(run, objective=objective)
-    if not isinstance(run.batches, Poisson):
-        batches = Poisson(run.batch_size)
-        yield "with Poisson batches", replace(run, batches=batches, adjacency=_poisson_of(run))
-    yield "with half the learning rate", _faster(run, 0.5)
-    yield "with twice the learning rate", _faster(run, 2.0)
-
-
-def _poisson_of(run: NoisyDescent) -> Adjacency:
-    replaced = run.adjacency is Adjacency.REPLACE_ONE
-    return Adjacency.REPLACE_ONE if replaced else Adjacency.ADD_REMOVE
-
-
-def _faster(run: NoisyDescent, factor: float) -> NoisyDescent:
-    return _planned(run, [Phase(p.repeat, p.step_size * factor, p.noise) for p in run.plan])
-
-
-def _longer(run: NoisyDescent) -> NoisyDescent:
-    return _planned(run, [*run.plan, *run.plan])
-
-
-def _planned(run: NoisyDescent, phases: list[Phase]) -> NoisyDescent:
-    return replace(run, steps=None, step_size=None, noise=None, schedule=Schedule(phases))
-
-
-def _epsilon(run: NoisyDescent, delta: float) -> float:
-    try:
-        return certify(run).epsilon(delta)
-    except WaneError:
-        return math.inf
 
 
 def _prv(history: list[tuple[float, float, int]], delta: float) -> float:
