@@ -81,7 +81,9 @@ def test_explain_says_what_applies_first_and_then_the_change():
     told = [float(line.split("epsilon = ")[1].split()[0]) for line in text if line[:5] == "  yes"]
     assert len(told) > 1 and told == sorted(told)
     assert "their squares add up" in "\n".join(text)
-    assert text[-1].startswith("The one change that would help most: draw Poisson batches")
+    (change,) = [line for line in text if line.startswith("The one change that would help most")]
+    assert "draw Poisson batches" in change
+    assert text.index(change) == next(i for i, line in enumerate(text) if line[:5] == "  no ") - 1
 
 
 def test_the_command_writes_the_change_and_its_description(capsys, tmp_path):

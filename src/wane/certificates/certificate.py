@@ -240,12 +240,12 @@ class Certificate(PresentedCertificate):
             return "\n".join(
                 ("void: no privacy is claimed", *(f"  {r}" for r in self.void_because))
             )
-        lines = [line for part in self.parts for line in part.explain(delta)]
         change = self.best_change(delta)
+        advice = []
         if change is not None:
             epsilon = round_up_to(change.epsilon)
-            lines.append(f"The one change that would help most: {change.words}: epsilon {epsilon}")
-        return "\n".join(lines)
+            advice = [f"The one change that would help most: {change.words}: epsilon {epsilon}"]
+        return "\n".join(line for part in self.parts for line in part.explain(delta, advice))
 
     def best_change(self, delta: float = DEFAULT_DELTA) -> Any:
         """Return the change of the run that would lower epsilon most; None if none helps.

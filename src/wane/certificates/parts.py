@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -95,8 +96,8 @@ class CertifiedRelease(Answers[Guarantee]):
         verdicts = tuple(self._for_group(verdict, size) for verdict in self.verdicts)
         return replace(self, verdicts=verdicts, rows_per_person=size)
 
-    def explain(self, delta: float) -> list[str]:
-        """Return the description and every theorem's answer at `delta`, as lines of text."""
+    def explain(self, delta: float, advice: Iterable[str] = ()) -> list[str]:
+        """Return the description, every theorem's answer at `delta` and advice, as lines of text."""
 
         def shown(guarantee: Guarantee) -> str:
             epsilon = round_up_to(epsilon_of(guarantee, delta))
@@ -105,7 +106,7 @@ class CertifiedRelease(Answers[Guarantee]):
         def least(guarantee: Guarantee) -> float:
             return epsilon_of(guarantee, delta)
 
-        lines = [self.description.summary(), *self.explained(shown, least)]
+        lines = [self.description.summary(), *self.explained(shown, least, advice)]
         return lines if self.applicable else [*lines, "no theorem applies"]
 
     def _for_group(self, verdict: Verdict[Guarantee], size: int) -> Verdict[Guarantee]:

@@ -278,12 +278,15 @@ class Answers(Generic[C_co]):
         return min(self.required, key=lambda v: measure(v.conclusion))
 
     def explained(
-        self, shown: Callable[[C_co], str], measure: Callable[[C_co], float] | None = None
+        self,
+        shown: Callable[[C_co], str],
+        measure: Callable[[C_co], float] | None = None,
+        advice: Iterable[str] = (),
     ) -> list[str]:
         """Return every theorem's answer as lines of text; `shown` words a conclusion.
 
-        What applies comes first, by its `measure` if there is one; of every other theorem one line
-        says what stands in its way first.
+        What applies comes first, by its `measure` if there is one, and then `advice`; of every
+        other theorem one line says what stands in its way first.
         """
         found = list(self.applicable)
         if measure is not None:
@@ -292,6 +295,7 @@ class Answers(Generic[C_co]):
         for verdict in found:
             lines.append(f"  yes {verdict.theorem.title}: {shown(verdict.conclusion)}")
             lines.append(f"        {verdict.theorem.summary}")
+        lines += advice
         for refusal in self.obstacles:
             first, *others = refusal.obstacles
             more = f" (and {len(others)} more)" if others else ""
