@@ -97,7 +97,7 @@ class CertifiedRelease(Answers[Guarantee]):
         return replace(self, verdicts=verdicts, rows_per_person=size)
 
     def explain(self, delta: float, advice: Iterable[str] = ()) -> list[str]:
-        """Return the description, every theorem's answer at `delta` and advice, as lines of text."""
+        """Return the description, every answer at `delta` and the advice, as lines of text."""
 
         def shown(guarantee: Guarantee) -> str:
             epsilon = round_up_to(epsilon_of(guarantee, delta))
