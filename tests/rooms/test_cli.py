@@ -9,6 +9,7 @@ import pytest
 
 from runs import make_run
 from wane.cli import main
+from wane.describe import FullBatch
 from wane.describe.fields import run_to_fields
 from wane.report import curve_text
 
@@ -150,6 +151,24 @@ def test_audit(capsys, spec):
     assert 0 < made["lower_epsilon"] <= made["upper_epsilon"]
     assert made["ratio"] == pytest.approx(made["upper_epsilon"] / made["lower_epsilon"])
     assert run(capsys, "audit", spec)[1].startswith("upper")
+
+
+@pytest.fixture
+def short(tmp_path):
+    path = tmp_path / "short.json"
+    path.write_text(json.dumps(run_to_fields(make_run(records=4, steps=2, batches=FullBatch()))))
+    return path
+
+
+def test_an_audit_says_how_long_it_will_take_and_keeps_to_its_minutes(capsys, short):
+    status, out, err = run(capsys, "audit", short, "--trials", "50", "--seed", "1")
+    assert status == 0 and "(50 runs each way)" in out
+    assert "audit: 50 runs each way take about " in err
+    status, out, err = run(capsys, "audit", short, "--minutes", "0.01", "--trials", "60")
+    assert status == 0 and "(60 runs each way)" in out, "the trials are the most"
+    status, out, err = run(capsys, "audit", short, "--minutes", "1e-9")
+    assert (status, out) == (1, "") and "40 runs each way" in err
+    assert run(capsys, "audit", short, "--minutes", "-1")[0] == 2
 
 
 BAD = {
