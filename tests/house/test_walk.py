@@ -129,4 +129,8 @@ def test_sample(places, capsys):
     words = ("--schema", places / "schema.toml", *PROMISE, "--out", places / "sample")
     found = walk("sample", places / "table.csv", *words)
     told(capsys, "sample", found)
+    of_commands = {name for name in found.modules if name.startswith("cli/")}
+    assert of_commands == {
+        f"cli/{n}.py" for n in ("main", "options", "sample", "folder", "release")
+    }
     assert not {"verify", "balls", "mechanisms"} & set(found.rooms)

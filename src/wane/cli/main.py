@@ -43,7 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     _accept_any_character()
     try:
-        options = _parser().parse_args(argv)
+        words = sys.argv[1:] if argv is None else list(argv)
+        options = _parser(words[0] if words else "").parse_args(words)
         data, text = _noted(options)
         _print(json.dumps(data, indent=2, allow_nan=False) if options.json else text)
     except InvalidDescription as error:
@@ -125,7 +126,28 @@ class _Parser(argparse.ArgumentParser):
         raise InvalidDescription(f"{message} (see {self.prog} --help).")
 
 
-def _parser() -> argparse.ArgumentParser:
+OWN_MODULES = {
+    "demo": demo,
+    "schema": fit,
+    "fit": fit,
+    "predict": fit,
+    "score": score,
+    "check": check,
+    "sample": sample,
+    "release": statistics,
+    "audit": audit,
+    "plan": plan,
+    "ledger": ledger,
+    "serve": serve,
+    "statement": statement,
+    "sign": sign,
+    "verify": verify,
+}
+"""Commands that a module registers: if one is asked for, the others need not be described."""
+
+
+def _parser(asked: str = "") -> argparse.ArgumentParser:
+    """Return the parser of the module whose command is asked for, or of all commands."""
     parser = _Parser(
         prog="wane", description="Hidden-state differential privacy: only the end is seen."
     )
@@ -140,19 +162,13 @@ def _parser() -> argparse.ArgumentParser:
             made.add_argument("spec", metavar="SPEC", help="description, a TOML or JSON file")
         return made
 
+    if asked in OWN_MODULES:
+        OWN_MODULES[asked].register(verb)
+        return parser
     for part in (demo, fit, score, check, sample, statistics):
         part.register(verb)
 
-    certify = verb("certify", commands.certify_spec, "certificate of a description")
-    either = certify.add_mutually_exclusive_group()
-    add_delta(either)
-    either.add_argument("--epsilon", type=number, help="print delta at this epsilon instead")
-    certify.add_argument(
-        "--page", "--html", dest="html", metavar="FILE", help="also write it as a page to sign"
-    )
-    add_particulars(certify)
-    certify.add_argument("--force", action="store_true", help="replace the page")
-
+    _certify(verb("certify", commands.certify_spec, "certificate of a description"))
     words = "cheapest setting that meets a target"
     _calibrate(verb("calibrate", commands.calibrate_spec, words))
     add_delta(verb("explain", commands.explain_spec, "every theorem: applies, or what is missing"))
@@ -170,6 +186,17 @@ def _parser() -> argparse.ArgumentParser:
         part.register(verb)
     completion.register(verb, lambda: parser)
     return parser
+
+
+def _certify(parser: Any) -> None:
+    either = parser.add_mutually_exclusive_group()
+    add_delta(either)
+    either.add_argument("--epsilon", type=number, help="print delta at this epsilon instead")
+    parser.add_argument(
+        "--page", "--html", dest="html", metavar="FILE", help="also write it as a page to sign"
+    )
+    add_particulars(parser)
+    parser.add_argument("--force", action="store_true", help="replace the page")
 
 
 def _calibrate(parser: Any) -> None:
