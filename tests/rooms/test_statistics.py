@@ -379,3 +379,20 @@ def test_a_seed_claims_nothing(place, capsys):
     made = json.loads(capsys.readouterr().out)
     assert made["epsilon"] == "infinity" and made["mu"] is None and made["status"] == "void"
     assert main(["verify", str(place / "out")]) == 1
+
+
+def test_the_sensitivity_is_that_of_the_released_schema(place, capsys):
+    """Whoever narrows the bounds, or claims a smaller sensitivity, is contradicted."""
+    assert main(words(place, "mean", "--columns", "age,colour")) == 0
+    folder = place / "out"
+    assert not [c for c in check_folder(folder).contradictions if "sensitivity" in c]
+    document = json.loads((folder / "certificate.json").read_text())
+    statistic = json.loads((folder / "statistic.json").read_text())
+    (folder / "statistic.json").write_text(json.dumps(statistic | {"columns": ["age"]}))
+    assert any("sensitivity" in c for c in check_folder(folder).contradictions)
+    (folder / "statistic.json").write_text(json.dumps(statistic | {"statistic": "mode"}))
+    assert any("do not describe" in c for c in check_folder(folder).contradictions)
+    (folder / "statistic.json").write_text(json.dumps(statistic))
+    smaller = document["description"] | {"sensitivity": 0.5}
+    (folder / "certificate.json").write_text(json.dumps(document | {"description": smaller}))
+    assert any("sensitivity, dimension" in c for c in check_folder(folder).contradictions)

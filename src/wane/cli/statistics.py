@@ -167,7 +167,7 @@ def _write(
 def _public(found: Any, levels: dict[str, Any], statistic: Any = None) -> dict[str, Any]:
     """What a file of values holds."""
     made = {
-        "statistic": (statistic or found.statistic).name,
+        **(statistic or found.statistic).to_fields(),
         "value": found.value,
         "noise_std": found.noise_std,
         "noise": found.noise,

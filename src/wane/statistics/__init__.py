@@ -19,6 +19,7 @@ from wane.statistics.kinds import (
     Mean,
     Quantiles,
     Statistic,
+    statistic_from_fields,
 )
 from wane.statistics.publishing import Level, Published, planned, publish
 from wane.tables import Schema
@@ -40,6 +41,7 @@ __all__ = [
     "planned",
     "publish",
     "quantiles",
+    "statistic_from_fields",
 ]
 
 

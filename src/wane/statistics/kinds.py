@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from wane.arrays import Array
 from wane.describe import Adjacency, check
+from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 from wane.statistics.cells import Numbers, Seen, Words, chosen
 from wane.statistics.consistent import consistent_leaves, quantiles_of, whole_counts
@@ -64,6 +65,15 @@ class Statistic(ABC):
         """Return the statistic of these columns of a schema; of all that it suits, if none."""
         found = chosen(schema, columns, cls.needs, cls.why)
         return cls(columns=found, adjacency=adjacency, **options)
+
+    def to_fields(self) -> dict[str, Any]:
+        """Return what `from_fields` turns back into this statistic, given the schema."""
+        own = {f.name: getattr(self, f.name) for f in fields(self)}
+        own |= {"columns": [column.name for column in self.columns]}
+        own |= {"adjacency": self.adjacency.value}
+        return {"statistic": self.name} | {
+            name: list(value) if isinstance(value, tuple) else value for name, value in own.items()
+        }
 
     @property
     def in_place(self) -> bool:
@@ -445,3 +455,14 @@ class Covariance(Statistic):
 STATISTICS: dict[str, type[Statistic]] = {
     kind.name: kind for kind in (Mean, Counts, Histogram, Covariance, Quantiles)
 }
+
+
+def statistic_from_fields(given: Mapping[str, Any], schema: Schema) -> Statistic:
+    """Return the statistic that `Statistic.to_fields` wrote down, of a table with this schema."""
+    table = dict(given)
+    kind = STATISTICS.get(table.pop("statistic"))
+    if kind is None:
+        raise InvalidDescription(f"statistic must be one of {', '.join(STATISTICS)}.")
+    options: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in table.items()}
+    options["adjacency"] = adjacency_of("adjacency", table["adjacency"])
+    return kind.of(schema, **options)
