@@ -23,6 +23,7 @@ from wane.certificates.fields import (
 )
 from wane.certificates.parts import CertifiedRelease
 from wane.certificates.positions import mu_by_position, mu_of_group
+from wane.certificates.presented import save_document
 from wane.certificates.released import Released, release
 from wane.certificates.stored import certificate_from_fields, certificate_to_fields, stated_release
 from wane.certificates.wording import EarlierReleases, ExactNoise, NoiseSource
@@ -64,6 +65,7 @@ __all__ = [
     "mu_of_group",
     "recalled",
     "release",
+    "save_document",
     "stated_release",
     "together",
     "verdict_fields",

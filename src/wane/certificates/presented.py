@@ -48,17 +48,7 @@ class PresentedCertificate:
 
     def save(self, path: str | Path, delta: float = DEFAULT_DELTA) -> None:
         """Write the certificate at `delta` as a page (.html) or as a document (.json)."""
-        place = Path(path)
-        kind = place.suffix.lower()
-        if kind not in {".html", ".json"}:
-            raise InvalidDescription(f"path must end in .html or .json, got {place.name!r:.80}.")
-        text = html_page(_document(self, delta)) if kind == ".html" else self.to_json(delta) + "\n"
-        try:
-            place.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise InvalidDescription(
-                f"path {place!s:.120} cannot be written: {error.strerror}."
-            ) from None
+        save_document(_document(self, delta), path)
 
     def plot(self, axis: Any = None) -> Any:
         """Draw the certified epsilon and what is known to leak against delta; return the axis."""
@@ -137,6 +127,21 @@ class PresentedCurve:
     def plot(self, axis: Any = None) -> Any:
         """Draw every theorem's epsilon along the axis, and return matplotlib's axis."""
         return import_module("wane.plots").plot_curve(self, axis)
+
+
+def save_document(document: dict[str, Any], path: str | Path) -> None:
+    """Write a certificate document as a page (.html) or as it is (.json)."""
+    place = Path(path)
+    kind = place.suffix.lower()
+    if kind not in {".html", ".json"}:
+        raise InvalidDescription(f"path must end in .html or .json, got {place.name!r:.80}.")
+    text = json.dumps(document, indent=2, allow_nan=False) + "\n"
+    try:
+        place.write_text(html_page(document) if kind == ".html" else text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidDescription(
+            f"path {place!s:.120} cannot be written: {error.strerror}."
+        ) from None
 
 
 def _document(certificate: Any, delta: float) -> dict[str, Any]:

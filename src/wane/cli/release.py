@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,6 @@ from wane.certificates import (
     Certificate,
     Circumstances,
     EarlierReleases,
-    ExactNoise,
-    NoiseSource,
     Particulars,
     certificate_document,
     with_files,
@@ -22,7 +20,6 @@ from wane.cli.folder import complaints, write_text
 from wane.describe.fields import run_to_fields
 from wane.describe.files import sha256_of
 from wane.report.card import model_card
-from wane.report.format import round_up_to
 
 TUNING = "None: every setting was planned from public numbers alone, which costs nothing."
 
@@ -58,24 +55,12 @@ class Release:
     @property
     def circumstances(self) -> Circumstances:
         """How the run was carried out."""
-        count = self.model.coef_.size
-        count += getattr(self.model.intercept_, "size", 1) if self.model.fit_intercept else 0
-        from wane.run import release_grid  # slow to import
+        from wane.learn.conduct import conduct_of_linear_model  # slow to import
 
-        seeded = self.model.seed_voids_privacy is not None
-        return Circumstances(
-            noise=NoiseSource.SEED if seeded else NoiseSource.OPERATING_SYSTEM,
-            released=(
-                f"The {count} coefficients of {self.words}, intercepts included: the last iterate "
-                f"of {self.model.run_.total_steps} steps, and nothing else."
-            ),
-            origin=f"worked out by wane for the loss of {self.words} and the public feature norm",
-            declared="worked out by wane when it wrote the description, and enforced while running",
+        return replace(
+            conduct_of_linear_model(self.model, self.words),
             tuning=self._tuning,
-            voids=self.certificate.void_because,
             context=self.context,
-            grid=release_grid(self.model.run_),
-            exact=self._exact(count),
             earlier=self.earlier,
             particulars=self.particulars,
         )
@@ -86,20 +71,6 @@ class Release:
             return self.tuning
         public = self.model.tune_on
         return TUNING if public is None else str(public.statement)
-
-    def _exact(self, count: int) -> ExactNoise | None:
-        """The exact noise on the release; what it gives alone is claimed unless all is void."""
-        model = self.model
-        if model.release_noise is None:
-            return None
-        from wane.learn.exact import exact_guarantee  # slow to import
-        from wane.run import DiscreteGaussian
-
-        noise = DiscreteGaussian.on_release(model.run_, model.release_noise)
-        alone = exact_guarantee(model.run_, model.release_noise, count)
-        if alone is None or model.certificate_.void_because:
-            return ExactNoise(noise.std, self.delta)
-        return ExactNoise(noise.std, self.delta, round_up_to(alone.epsilon(self.delta)))
 
     def document(self) -> dict[str, Any]:
         """The certificate as a JSON document."""

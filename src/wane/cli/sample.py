@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from wane.certificates import Circumstances, NoiseSource, Particulars, certificate_document
+from wane.certificates import Particulars, certificate_document
 from wane.certificates.fields import json_number
 from wane.cli.folder import new_folder
 from wane.cli.options import (
@@ -100,11 +100,7 @@ def sample(options: Namespace) -> Result:
         with as_file(job.require("data")) as data:
             table = read_table(data, described)
         model.fit(table.features, table.targets)
-        many = (
-            "a posterior sample" if model.n_samples == 1 else f"{model.n_samples} posterior samples"
-        )
-        kind = "logistic" if isinstance(described.target, ClassTarget) else "linear"
-        particulars = particulars_of(options, f"{many} of a {kind} regression")
+        particulars = particulars_of(options, model._product())
         document = _released(model, job, described, folder, particulars)
     confirm(model.account)  # only now are they out
     made = {"written": str(options.out), **document}
@@ -197,7 +193,9 @@ def _released(
         model.certificate_,
         delta=job.require("delta"),
         circumstances=replace(
-            _circumstances(model, context),
+            model._circumstances(),
+            tuning=TUNING,
+            context=context,
             earlier=earlier_releases(model.account, job.require("delta")),
             particulars=particulars,
         ),
@@ -214,26 +212,6 @@ def _released(
         "samples": model.n_samples,
         "temperature": model.temperature_,
     }
-
-
-def _circumstances(model: Any, context: tuple[tuple[str, str], ...]) -> Circumstances:
-    count = model.coef_.size + (model.intercept_.size if model.fit_intercept else 0)
-    many = f"{model.n_samples} independent chains" if model.n_samples > 1 else "one chain"
-    from wane.run import release_grid  # slow to import
-
-    seeded = model.seed_voids_privacy is not None
-    return Circumstances(
-        noise=NoiseSource.SEED if seeded else NoiseSource.OPERATING_SYSTEM,
-        released=(
-            f"The last state of {many} of {model.n_iter_} steps each, {count} coefficients, "
-            "intercepts included, and nothing else."
-        ),
-        origin="worked out by wane for the loss and the public feature norm",
-        tuning=TUNING,
-        voids=model.certificate_.void_because,
-        context=context,
-        grid=release_grid(model.run_),
-    )
 
 
 def _distance_fields(model: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from wane.arrays import Array
-from wane.certificates import Certificate, certify, together
+from wane.certificates import Certificate, Circumstances, certify, together
 from wane.describe import (
     Adjacency,
     Cyclic,
@@ -30,6 +30,7 @@ from wane.describe.domains import Domain
 from wane.describe.words import batches_of
 from wane.errors import InvalidDescription
 from wane.learn.bounding import Bounding, require_described, row_norm
+from wane.learn.conduct import conduct_of_linear_model
 from wane.learn.coordinates import Coordinates
 from wane.learn.curvature import PrivateCurvature
 from wane.learn.declared import Voids, check_target, feature_scaler, generator, seed_voids
@@ -134,9 +135,14 @@ class PrivateLinearModel(OriginalUnits, Certified, BaseEstimator):  # type: igno
         progress: show a bar with steps and time, which tells nothing else.
         seed_voids_privacy: a seed makes the fit repeatable and voids its certificate.
 
-    After `fit`: `coef_`, `intercept_`, `coef_original_` and `intercept_original_` (for columns in
-    their own units; see `wane.learn.original_units`), `certificate_`, `run_` (the description
-    that ran), `scaler_`, `n_iter_` (as planned), `n_features_in_`, and `classes_` of a classifier.
+    Attributes:
+        coef_, intercept_: the release, for scaled rows.
+        coef_original_, intercept_original_: the same for columns in their own units.
+        certificate_: what is claimed of the release; `save` writes it as a page to sign.
+        run_: the description that ran.
+        scaler_: how rows are scaled.
+        n_iter_: number of steps, as planned.
+        n_features_in_: number of columns.
     """
 
     epsilon: float = 1.0
@@ -226,6 +232,12 @@ class PrivateLinearModel(OriginalUnits, Certified, BaseEstimator):  # type: igno
             end = end if exact is None else exact.add(end)
         self._keep(ready, end)
         return self
+
+    def _product(self) -> str:
+        return self.words
+
+    def _circumstances(self) -> Circumstances:
+        return conduct_of_linear_model(self, self.words)
 
     def save_model(self, path: str | Path) -> None:
         """Write the model, its description and its certificate to one file, without pickle."""

@@ -64,6 +64,9 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
         classes: every label that may occur, declared without looking at the data; a label that does
             not occur in the data may be among them.  `FROM_DATA` reads them from the data, warns,
             and voids the certificate.
+
+    Attributes:
+        classes_: the public classes.
     """
 
     classes: Any = None
@@ -126,6 +129,15 @@ class PrivateLogisticRegression(PrivateClassifier):
 
     Args:
         multiclass: what to do with three classes or more; two are a single logistic loss.
+
+    Example:
+        >>> import numpy as np
+        >>> from wane.learn import PrivateLogisticRegression
+        >>> X = np.linspace(-0.7, 0.7, 4000).reshape(-1, 2)
+        >>> model = PrivateLogisticRegression(epsilon=2.0, classes=(0, 1))
+        >>> model = model.fit(X, (X[:, 0] > 0.0).astype(int))
+        >>> bool(model.certificate_.epsilon(1e-5) <= 2.0)
+        True
     """
 
     multiclass: Multiclass = Multiclass.ENVELOPE
@@ -164,6 +176,15 @@ class PrivateLinearSVC(PrivateClassifier):
 
     Args:
         width: the hinge's kink is rounded over this much of the margin.
+
+    Example:
+        >>> import numpy as np
+        >>> from wane.learn import PrivateLinearSVC
+        >>> X = np.linspace(-0.7, 0.7, 4000).reshape(-1, 2)
+        >>> model = PrivateLinearSVC(epsilon=2.0, classes=(0, 1))
+        >>> model = model.fit(X, (X[:, 0] > 0.0).astype(int))
+        >>> bool(model.certificate_.epsilon(1e-5) <= 2.0)
+        True
     """
 
     width: float = 0.5

@@ -9,9 +9,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from wane.certificates import Certificate, calibrate, certify
+from wane.certificates import Certificate, Circumstances, calibrate, certify
 from wane.describe import Adjacency, NoiseMultiplier, NoisyDescent
 from wane.errors import InvalidDescription
+from wane.learn.conduct import conduct_of_mean
 from wane.learn.declared import Voids, check_target, feature_scaler, generator, seed_voids
 from wane.learn.persons import check_rows_per_person, planned_for_persons, share_of_one_row
 from wane.learn.refusals import require_enough_records
@@ -43,12 +44,28 @@ class PrivateMean(Certified, BaseEstimator):  # type: ignore[misc]
     or as zero if there are none.
 
     Args:
-        epsilon, delta, adjacency, rows_per_person, feature_bounds, account, seed_voids_privacy: as
-            for the linear models.
+        epsilon, delta: the target of this release.
+        adjacency: ZERO_OUT (the default), REPLACE_ONE, or the word for one of them.
+        rows_per_person: the most rows that one person may have, declared without looking.
+        feature_bounds: public bounds (low, high), each a number or one for each column.
+        account: an account of a `wane.ledger.Ledger`, which the release is entered in first.
+        seed_voids_privacy: a seed makes the result repeatable and voids its certificate.
         feature_norm: rows beyond, measured in columns mapped from their bounds to [-1, 1], are
             scaled down.  None: the norm that no such row exceeds, so `feature_bounds` are needed.
 
-    After `fit`: `mean_`, `certificate_`, `run_`, `n_features_in_`.
+    Attributes:
+        mean_: the release.
+        certificate_: what is claimed of it; `save` writes it as a page to sign.
+        run_: the description that ran.
+        n_features_in_: number of columns.
+
+    Example:
+        >>> import numpy as np
+        >>> from wane.learn import PrivateMean
+        >>> ages = np.linspace(20.0, 60.0, 5000).reshape(-1, 1)
+        >>> model = PrivateMean(epsilon=1.0, feature_bounds=(0.0, 100.0)).fit(ages)
+        >>> bool(abs(model.mean_[0] - 40.0) < 2.0)
+        True
     """
 
     epsilon: float = 1.0
@@ -71,6 +88,12 @@ class PrivateMean(Certified, BaseEstimator):  # type: ignore[misc]
         self.run_ = run
         self.certificate_ = certificate
         return self
+
+    def _product(self) -> str:
+        return f"the mean of {self.mean_.size} columns"
+
+    def _circumstances(self) -> Circumstances:
+        return conduct_of_mean(self)
 
     def _prepare(self, X: Any) -> PreparedMean:
         """Check everything, calibrate and certify; draws no noise."""

@@ -82,7 +82,17 @@ class PrivateRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLinearRegression(PrivateRegressor):
-    """Least squares with clipped residuals, which is a convex loss again."""
+    """Least squares with clipped residuals, which is a convex loss again.
+
+    Example:
+        >>> import numpy as np
+        >>> from wane.learn import PrivateLinearRegression
+        >>> X = np.linspace(-0.7, 0.7, 4000).reshape(-1, 2)
+        >>> model = PrivateLinearRegression(epsilon=2.0, target_bound=1.0)
+        >>> model = model.fit(X, X[:, 0])
+        >>> bool(model.certificate_.epsilon(1e-5) <= 2.0)
+        True
+    """
 
     words: ClassVar[str] = "linear regression"
     command: ClassVar[str | None] = "linear"
@@ -93,7 +103,17 @@ class PrivateLinearRegression(PrivateRegressor):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateRidge(PrivateLinearRegression):
-    """Least squares plus a stated ridge: `ridge/2 |x|^2`, intercept included."""
+    """Least squares plus a stated ridge: `ridge/2 |x|^2`, intercept included.
+
+    Example:
+        >>> import numpy as np
+        >>> from wane.learn import PrivateRidge
+        >>> X = np.linspace(-0.7, 0.7, 4000).reshape(-1, 2)
+        >>> model = PrivateRidge(epsilon=2.0, target_bound=1.0)
+        >>> model = model.fit(X, X[:, 0])
+        >>> bool(model.certificate_.epsilon(1e-5) <= 2.0)
+        True
+    """
 
     ridge: float | None = 1e-4
 
@@ -107,6 +127,15 @@ class PrivateHuberRegressor(PrivateRegressor):
 
     Args:
         width: residuals beyond this much of the targets' half range count linearly.
+
+    Example:
+        >>> import numpy as np
+        >>> from wane.learn import PrivateHuberRegressor
+        >>> X = np.linspace(-0.7, 0.7, 4000).reshape(-1, 2)
+        >>> model = PrivateHuberRegressor(epsilon=2.0, target_bound=1.0)
+        >>> model = model.fit(X, X[:, 0])
+        >>> bool(model.certificate_.epsilon(1e-5) <= 2.0)
+        True
     """
 
     width: float = 0.25
@@ -125,6 +154,15 @@ class PrivateQuantileRegressor(PrivateRegressor):
     Args:
         quantile: which, between 0 and 1; a half is the median.
         width: the kink is rounded over this much of the targets' half range.
+
+    Example:
+        >>> import numpy as np
+        >>> from wane.learn import PrivateQuantileRegressor
+        >>> X = np.linspace(-0.7, 0.7, 4000).reshape(-1, 2)
+        >>> model = PrivateQuantileRegressor(epsilon=2.0, target_bound=1.0)
+        >>> model = model.fit(X, X[:, 0])
+        >>> bool(model.certificate_.epsilon(1e-5) <= 2.0)
+        True
     """
 
     quantile: float = 0.5
@@ -145,6 +183,15 @@ class PrivateLasso(PrivateRegressor):
         l1_weight: of the sum of the coefficients' sizes, on targets scaled to size one; the
             intercept is not penalised.  Residuals are clipped, so the loss pulls a coefficient by
             no more than `clip`: a weight beyond that makes all of them zero.
+
+    Example:
+        >>> import numpy as np
+        >>> from wane.learn import PrivateLasso
+        >>> X = np.linspace(-0.7, 0.7, 4000).reshape(-1, 2)
+        >>> model = PrivateLasso(epsilon=2.0, target_bound=1.0)
+        >>> model = model.fit(X, X[:, 0])
+        >>> bool(model.certificate_.epsilon(1e-5) <= 2.0)
+        True
     """
 
     l1_weight: float = 0.001
@@ -166,6 +213,15 @@ class PrivateElasticNet(PrivateRegressor):
     Args:
         l1_weight: as for `PrivateLasso`.
         l2_weight: of half the sum of squares, intercept included.
+
+    Example:
+        >>> import numpy as np
+        >>> from wane.learn import PrivateElasticNet
+        >>> X = np.linspace(-0.7, 0.7, 4000).reshape(-1, 2)
+        >>> model = PrivateElasticNet(epsilon=2.0, target_bound=1.0)
+        >>> model = model.fit(X, X[:, 0])
+        >>> bool(model.certificate_.epsilon(1e-5) <= 2.0)
+        True
     """
 
     l1_weight: float = 0.001
@@ -185,7 +241,17 @@ class PrivateElasticNet(PrivateRegressor):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateMultiOutputRegression(PrivateRegressor):
-    """Least squares for several targets at once; a record's residuals are clipped together."""
+    """Least squares for several targets at once; a record's residuals are clipped together.
+
+    Example:
+        >>> import numpy as np
+        >>> from wane.learn import PrivateMultiOutputRegression
+        >>> X = np.linspace(-0.7, 0.7, 4000).reshape(-1, 2)
+        >>> model = PrivateMultiOutputRegression(epsilon=2.0, target_bound=1.0)
+        >>> model = model.fit(X, X)
+        >>> bool(model.certificate_.epsilon(1e-5) <= 2.0)
+        True
+    """
 
     words: ClassVar[str] = "linear regression of several targets"
     target: ClassVar[type[Target] | None] = None  # a schema has one target
@@ -222,6 +288,15 @@ class PrivatePoissonRegressor(RegressorMixin, PrivateLinearModel):  # type: igno
 
     Args:
         largest_count: public; larger counts are cut to it.
+
+    Example:
+        >>> import numpy as np
+        >>> from wane.learn import PrivatePoissonRegressor
+        >>> X = np.linspace(-0.7, 0.7, 4000).reshape(-1, 2)
+        >>> model = PrivatePoissonRegressor(epsilon=2.0, largest_count=5.0)
+        >>> model = model.fit(X, np.arange(2000) % 4)
+        >>> bool(model.certificate_.epsilon(1e-5) <= 2.0)
+        True
     """
 
     largest_count: float | None = None

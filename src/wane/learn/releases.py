@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from wane.certificates import Certificate, certificate_from_fields, certificate_to_fields
-from wane.describe.words import adjacency_of, batches_of
-from wane.errors import InvalidDescription
-
-WORDS = {"adjacency": adjacency_of, "batches": batches_of}
-"""Settings of estimators that may be given by the word the command line has for them."""
+from wane.learn.presented import PresentedEstimator
 
 
-class Certified:
-    """Pickles its certificate as the releases it speaks of; they are certified again when read.
-
-    A setting that is given as a word becomes what the word names, whenever it is set; a word that
-    names nothing is refused by `fit`, as scikit-learn asks.
-    """
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in WORDS and isinstance(value, str):
-            with suppress(InvalidDescription):
-                value = WORDS[name](name, value)
-        super().__setattr__(name, value)
+class Certified(PresentedEstimator):
+    """Pickles its certificate as the releases it speaks of; they are certified again when read."""
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]

@@ -12,16 +12,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from wane.arrays import Array
-from wane.certificates import certify
+from wane.certificates import Circumstances, certify
 from wane.describe import Adjacency, check
 from wane.describe.posterior import Losses, Posterior
 from wane.learn.base import Task
+from wane.learn.conduct import noise_of
 from wane.learn.coordinates import Coordinates
 from wane.learn.declared import check_target, feature_scaler, generator, seed_voids
 from wane.learn.progress import step_counter
 from wane.learn.releases import Certified, entered
 from wane.learn.scaling import FeatureScaler
 from wane.learn.validated import validated
+from wane.run import release_grid
 from wane.sampling.drawing import draw
 from wane.sampling.known_losses import linear_losses, total_norm
 from wane.sampling.planning import Distances, Wish, distances, plan_posterior
@@ -49,9 +51,13 @@ class SamplingEstimator(Certified, BaseEstimator):  # type: ignore[misc]
         progress: show bars with steps and time, which tell nothing else.
         seed_voids_privacy: a seed makes the fit repeatable and voids its certificate.
 
-    After `fit`: `certificate_` (privacy of everything released), `distance_` (distance of a sample
-    from the posterior), `sampling_` (what ran: posterior, step size, steps, samples), `run_` (the
-    same as a descent), `temperature_`, `n_iter_`.
+    Attributes:
+        certificate_: privacy of everything released; `save` writes it as a page to sign.
+        distance_: how far each sample's law is from the posterior.
+        sampling_: what ran: posterior, step size, steps, samples.
+        run_: the same as a descent.
+        temperature_: of the posterior that was sampled.
+        n_iter_: number of steps.
     """
 
     epsilon: float = 1.0
@@ -116,6 +122,28 @@ class SamplingEstimator(Certified, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = run.steps
         return end
 
+    def _many(self) -> str:
+        count = int(self.n_samples)
+        return "a posterior sample" if count == 1 else f"{count} posterior samples"
+
+    def _circumstances(self) -> Circumstances:
+        chains = int(self.n_samples)
+        many = f"{chains} independent chains" if chains > 1 else "one chain"
+        return Circumstances(
+            noise=noise_of(self),
+            released=(
+                f"The last state of {many} of {self.n_iter_} steps each, {self._released()}, "
+                "and nothing else."
+            ),
+            origin="worked out by wane for the loss and the public feature norm",
+            voids=self.certificate_.void_because,
+            grid=release_grid(self.run_),
+        )
+
+    def _released(self) -> str:
+        """What the states are, in a few words."""
+        raise NotImplementedError
+
     @property
     def distance_(self) -> Distances:
         """How far each sample's law is from the posterior; certified when it is asked for."""
@@ -138,8 +166,9 @@ class PosteriorLinearModel(SamplingEstimator):
             `wane.learn`; None leaves columns as they are.
         fit_intercept, intercept_norm: whether a constant column is added, and its constant.
 
-    After `fit` also: `coef_samples_` and `intercept_samples_` (samples first), and `coef_` and
-    `intercept_`, the sample itself or the average of several.
+    Attributes:
+        coef_samples_, intercept_samples_: the release, samples first.
+        coef_, intercept_: the sample itself, or the average of several.
     """
 
     feature_bounds: Any = None
@@ -175,6 +204,10 @@ class PosteriorLinearModel(SamplingEstimator):
         end = self._sampled(losses, sums, self._wish(unit=unit), task.voids + voids, unit)
         self._keep(end, coordinates, scaler, task)
         return self
+
+    def _released(self) -> str:
+        count = self.coef_.size + (self.intercept_.size if self.fit_intercept else 0)
+        return f"{count} coefficients, intercepts included"
 
     @abstractmethod
     def _task(self, y: NDArray[Any]) -> Task:

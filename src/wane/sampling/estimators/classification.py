@@ -25,9 +25,24 @@ class PosteriorLogisticRegression(ClassifierMixin, PosteriorLinearModel):  # typ
 
     Args:
         classes: every label that may occur, declared without looking at the data.
+
+    Attributes:
+        classes_: the declared classes.
+
+    Example:
+        >>> import numpy as np
+        >>> from wane.sampling.estimators import PosteriorLogisticRegression
+        >>> X = np.linspace(-0.7, 0.7, 500).reshape(-1, 1)
+        >>> model = PosteriorLogisticRegression(epsilon=2.0, classes=(0, 1), prior_precision=20.0)
+        >>> model = model.fit(X, (X[:, 0] > 0.0).astype(int))
+        >>> bool(model.certificate_.epsilon(1e-5) <= 2.0)
+        True
     """
 
     classes: Any = None
+
+    def _product(self) -> str:
+        return f"{self._many()} of a logistic regression"
 
     def _task(self, y: NDArray[Any]) -> Task:
         plain = PrivateLogisticRegression(classes=self.classes, multiclass=Multiclass.BOUNDED)

@@ -28,7 +28,17 @@ class PosteriorMean(SamplingEstimator):
         width: distances beyond this count linearly (Huber's centre); None for the mean.  It needs a
             `prior_precision` above zero.
 
-    After `fit` also: `samples_`, and `mean_`, the sample itself or the average of several.
+    Attributes:
+        samples_: the release, one row for each sample.
+        mean_: the sample itself, or the average of several.
+
+    Example:
+        >>> import numpy as np
+        >>> from wane.sampling.estimators import PosteriorMean
+        >>> rows = np.tile([0.3, -0.2], (5000, 1))
+        >>> model = PosteriorMean(epsilon=1.0, feature_norm=1.0).fit(rows)
+        >>> bool(np.linalg.norm(model.mean_ - [0.3, -0.2]) < 0.1)
+        True
     """
 
     prior_precision: float = 0.0
@@ -46,6 +56,12 @@ class PosteriorMean(SamplingEstimator):
         self.samples_ = end + middle
         self.mean_ = self.samples_.mean(axis=0)
         return self
+
+    def _product(self) -> str:
+        return f"{self._many()} of a mean"
+
+    def _released(self) -> str:
+        return f"{self.mean_.size} numbers"
 
     def _centre(self, columns: int) -> Array:
         middle = np.zeros(columns) if self.centre is None else np.array(self.centre, dtype=float)

@@ -31,6 +31,15 @@ class PosteriorLinearRegression(RegressorMixin, PosteriorLinearModel):  # type: 
         width: residuals beyond this share of half the targets' range count linearly.
         noise_std: deviation of the targets' noise, in the same unit; at temperature one the
             posterior is the Bayesian one for it.
+
+    Example:
+        >>> import numpy as np
+        >>> from wane.sampling.estimators import PosteriorLinearRegression
+        >>> X = np.linspace(-0.7, 0.7, 500).reshape(-1, 1)
+        >>> model = PosteriorLinearRegression(epsilon=2.0, target_bound=1.0, prior_precision=99.0)
+        >>> model = model.fit(X, X[:, 0])
+        >>> bool(model.certificate_.epsilon(1e-5) <= 2.0)
+        True
     """
 
     target_bound: Any = None
@@ -38,6 +47,9 @@ class PosteriorLinearRegression(RegressorMixin, PosteriorLinearModel):  # type: 
     noise_std: float = 0.25
 
     _validation: ClassVar[dict[str, Any]] = {"y_numeric": True}
+
+    def _product(self) -> str:
+        return f"{self._many()} of a linear regression"
 
     def _task(self, y: NDArray[Any]) -> Task:
         if self.target_bound is None:
