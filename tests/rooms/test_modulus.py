@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -286,3 +287,56 @@ def test_bad_values_are_refused() -> None:
             from_values(distances, values)
     with pytest.raises(InvalidDescription, match="row for each step"):
         from_values([1.0], [[1.0]])(2, 0.5)
+
+
+def tuned(rng, curvature):
+    return wane.NoisyDescent(
+        objective=wane.Objective(
+            gradient_difference_bound=float(rng.uniform(0.5, 3.0)),
+            smoothness=curvature[1],
+            strong_convexity=curvature[0],
+        ),
+        records=10,
+        steps=int(rng.integers(1, 12)),
+        step_size=float(rng.uniform(0.05, 0.6)),
+        noise=wane.GradientNoise(float(rng.uniform(0.1, 2.0))),
+    )
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_no_chain_of_quadratics_leaks_more_than_runs_certified_jointly(seed):
+    """Each run has quadratics of its own; the end is followed number by number."""
+    rng = np.random.default_rng(seed)
+    ends = [np.sort(rng.uniform(0.0, 3.0, 2)).tolist() for _ in range(3)]
+    runs = [tuned(rng, curvature) for curvature in ends]
+    claim = wane.modulus.fine_tuned(*runs)
+    for share in np.linspace(0.0, 1.0, 5):
+        gap = variance = 0.0
+        for run, (low, high) in zip(runs, ends, strict=True):
+            keep = 1.0 - run.step_size * (low + share * (high - low))
+            shift = run.step_size * run.objective.gradient_difference_bound / run.records
+            for _ in range(run.steps):
+                gap = keep * gap + shift
+                variance = keep**2 * variance + (run.step_size * run.noise.value) ** 2
+        assert gap / math.sqrt(variance) <= claim.mu * (1.0 + 1e-9)
+    composed = math.hypot(*(wane.certify(run).mu for run in runs))
+    assert claim.mu <= composed * (1.0 + 1e-3)
+
+
+def test_runs_certified_jointly_attain_the_exact_number_and_agree_with_one_run():
+    flat = wane.Objective(gradient_difference_bound=2.0, smoothness=1.0, strong_convexity=1.0)
+    one = wane.NoisyDescent(
+        objective=flat, records=10, steps=20, step_size=0.2, noise=wane.GradientNoise(0.5)
+    )
+    halves = replace(one, steps=8), replace(one, steps=12)
+    joint = wane.modulus.fine_tuned(*halves)
+    assert joint.mu == pytest.approx(wane.certify(one).mu, rel=1e-4)
+    assert joint.mu >= wane.certify(one).mu * (1.0 - 1e-12)  # which quadratics attain
+    with pytest.raises(wane.NoTheoremApplies, match="every step uses every record"):
+        wane.modulus.fine_tuned(replace(one, batches=wane.Cyclic(5)))
+    with pytest.raises(wane.InvalidDescription, match="same number of records"):
+        wane.modulus.fine_tuned(one, replace(one, records=11))
+    with pytest.raises(wane.NoTheoremApplies, match="drives two points apart"):
+        wane.modulus.fine_tuned(
+            replace(one, objective=wane.Objective(gradient_difference_bound=1.0))
+        )

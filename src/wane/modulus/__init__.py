@@ -5,6 +5,7 @@ the noise; `best_path` finds the cheapest way to bring the runs together, which 
 """
 
 from wane.modulus.descent_ascent import NoisyDescentAscent
+from wane.modulus.fine_tuning import fine_tuned
 from wane.modulus.path import BestPath, best_path
 from wane.modulus.steps import (
     bounded_change,
@@ -22,6 +23,7 @@ __all__ = [
     "best_path",
     "bounded_change",
     "descent_ascent",
+    "fine_tuned",
     "from_values",
     "hoelder",
     "smooth",

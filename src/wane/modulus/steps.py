@@ -163,7 +163,7 @@ def _sizes(step_size: StepSize) -> Callable[[int], float]:
     return lambda _: one
 
 
-class _ModulusPerStep(GridModulus):
+class ModulusPerStep(GridModulus):
     """A modulus for each step, computed once for each step size."""
 
     def __init__(self, sizes: Callable[[int], float], row: Callable[[float], Modulus]) -> None:
@@ -178,9 +178,11 @@ class _ModulusPerStep(GridModulus):
         return eta, self._made[eta]
 
     def __call__(self, step: int, distance: float) -> float:
+        """Return the modulus of a step at one distance > 0."""
         return self._modulus(step)[1](distance)
 
     def on_grid(self, step: int, grid: Array) -> Array:
+        """Return the values at these distances."""
         eta, modulus = self._modulus(step)
         key = (eta, grid.tobytes())
         if key not in self._known:
@@ -232,4 +234,4 @@ def _on_grid(phi: UserModulus, grid: Array) -> Array:
 
 
 def _rows(step_size: StepSize, row: Callable[[float], Modulus]) -> UserModulus:
-    return _ModulusPerStep(_sizes(step_size), row)
+    return ModulusPerStep(_sizes(step_size), row)
