@@ -1,7 +1,7 @@
 """Which law breaks if a claim is halved?  `python scripts/halve.py [PART ...]`.
 
 Every claim-maker of the package (tests/twins/makers.py) is made to claim half of what it does, and
-the laws of tests/twins/twin_laws.py and the quick tests without fixtures are tried, the quickest first,
+the laws of tests/twins/twin_laws.py and the quick tests without fixtures are tried, quickest first,
 until one fails.  What is found is written to tests/twins/caught.toml, which the fast suite repeats;
 claim-makers that nothing catches are printed.
 """
