@@ -29,7 +29,10 @@ from wane.certificates import (
 from wane.cli.commands import bundled
 from wane.describe import Adjacency
 from wane.guarantees import GaussianDP, WithFailure
+from wane.mechanisms import OrnsteinUhlenbeckMechanism
 from wane.report import html_page
+from wane.sampling import OverdampedRun, Posterior
+from wane.sampling.known_losses import mean_losses
 
 TARGET = Path(__file__).parent / "figures"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -64,6 +67,23 @@ def _joint() -> dict[str, Any]:
     return _written(together((certify(side), certify(RUN))))
 
 
+MECHANISM = OrnsteinUhlenbeckMechanism(
+    sensitivity=0.3, time=1.0, reversion=1.0, norm_bound=5.0, adjacency=Adjacency.ZERO_OUT
+)
+SAMPLES = OverdampedRun(
+    posterior=Posterior(
+        losses=mean_losses(dimension=2, norm=1.0),
+        records=4000,
+        prior_precision=1.0,
+        temperature=500.0,
+        adjacency=Adjacency.ZERO_OUT,
+    ),
+    step_size=1e-5,
+    steps=2000,
+    samples=2,
+)
+
+
 CASES: dict[str, Callable[[], dict[str, Any]]] = {
     "strong": lambda: _written(certify(RUN)),
     "moderate": lambda: _written(certify(RUN).for_persons(5)),
@@ -75,6 +95,8 @@ CASES: dict[str, Callable[[], dict[str, Any]]] = {
     "calculation": lambda: _written(certify(RUN), Circumstances()),
     "joint": _joint,
     "random-batches": lambda: _written(certify(replace(RUN, batches=wane.Poisson(1500), steps=50))),
+    "mechanism": lambda: _written(certify(MECHANISM)),
+    "samples": lambda: _written(certify(SAMPLES)),
     "replaced": lambda: _written(certify(replace(RUN, adjacency=Adjacency.REPLACE_ONE))),
 }
 """Documents of every kind that has a page of its own."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT = 640.0, 360.0
-LEFT, RIGHT, TOP, BOTTOM = 70.0, 20.0, 20.0, 60.0
+LEFT, RIGHT, TOP, BOTTOM = 100.0, 20.0, 20.0, 60.0
 
 Point = tuple[float, float]
 
