@@ -25,7 +25,11 @@ TABLE = ROOT / "tests" / "twins" / "caught.toml"
 PLACES = {
     "rooms": (
         "guarantees",
+        "continuous_kernels",
+        "coupling_search",
         "joint",
+        "laplace_sums",
+        "linear_diffusion",
         "lower_bound",
         "mechanisms_coupling",
         "mechanisms_diffusions",

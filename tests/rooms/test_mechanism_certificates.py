@@ -20,6 +20,7 @@ from wane.mechanisms import (
     BranchedRelease,
     BrownianMechanism,
     KernelRelease,
+    LinearDiffusion,
     MarkovKernel,
     NestedRelease,
     OrnsteinUhlenbeckMechanism,
@@ -39,14 +40,31 @@ PLAIN = BrownianMechanism(sensitivity=0.5, time=2.0, adjacency="zero-out")
 STATED = wane.StatedRelease(
     name="a vote", source="a page", adjacency=wane.Adjacency.ZERO_OUT, epsilon=1.0, delta=1e-3
 )
+SLANTED = LinearDiffusion(
+    reversion=((0.7, 0.2), (-0.1, 0.4)),
+    covariance=((1.0, 0.3), (0.3, 0.5)),
+    sensitivity=((1.0, 0.2), (0.2, 0.5)),
+    basis=((1.0, 0.5), (0.0, 1.0)),
+    centre=(1.0, 0.0),
+    adjacency="zero-out",
+)
 TREE = {"stem": Branch(None, 1.0), "left": Branch("stem", 0.5), "right": Branch("stem", 0.7)}
 MATRIX = [[0.7, 0.3], [0.2, 0.8]]
 ALL = {
     "brownian-motion": PLAIN,
     "ornstein-uhlenbeck": PROCESS,
+    "linear-diffusion": SLANTED,
     "nested-release": NestedRelease(PROCESS, {"team": 1.0, "public": 2.0}),
     "branched-release": BranchedRelease(PROCESS, TREE).seen_by(["left", "right"]),
     "kernel-release": KernelRelease(STATED, MATRIX, power=3),
+}
+
+
+# Trees and paths of a process with a matrix of reversions go through the same doors.
+HELD = {
+    "nested": NestedRelease(SLANTED, {"team": 1.0, "public": 2.0}),
+    "branched": BranchedRelease(SLANTED, TREE).seen_by(["left", "right"]),
+    "whole": BranchedRelease(SLANTED, {**TREE, "other": Branch(None, 1.5)}),
 }
 
 
@@ -68,6 +86,18 @@ def test_documents_are_verified(kind):
     found = check_document(made)
     assert found.verified, (found.contradictions, found.numbers)
     assert "iterate" not in html_page(made)
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_hierarchies_of_slanted_processes_are_verified(name):
+    made = document(HELD[name])
+    valid(made)
+    assert check_document(made).verified
+    for number in ("epsilon", "mu"):
+        assert not check_document(made | {number: made[number] * (1 - 1e-6)}).verified
+    fields = json.loads(json.dumps(description_to_fields(HELD[name])))
+    assert description_to_fields(description_from_fields(fields)) == fields
+    assert set(wane.release(HELD[name], [1.0, 0.5]).value)
 
 
 @pytest.mark.parametrize("kind", ALL)

@@ -188,3 +188,63 @@ def test_bad_mechanism_requests(capsys, arguments, expected):
     assert (status, out) == (expected, "")
     assert err.count("\n") == 1
     assert err.startswith("wane: ")
+
+
+def test_linear_diffusion_prints_the_bound_beside_its_error(capsys, tmp_path):
+    box = ["mechanism", "linear", "--sensitivity", 1, "--box", "10,1,0.1,0.1,0.1,0.1", "--mu", 0.5]
+    status, out, err = run(capsys, *box, "--json")
+    found = json.loads(out)
+    assert (status, err) == (0, "")
+    assert found["mean_squared_error"] <= 1.01 * found["least_possible_error"]
+    assert found["least_possible_error"] == pytest.approx(4.686, abs=1e-3)
+    assert found["mu"] <= 0.5
+    status, out, _ = run(capsys, *box)
+    assert status == 0 and "least of all linear ones 4.686" in out
+    shape = tmp_path / "shape.csv"
+    shape.write_text("2,0.5\n0.5,1\n")
+    status, out, _ = run(
+        capsys, "mechanism", "linear", "--sensitivity-matrix", shape, "--ellipsoid", shape,
+        *TARGET, "--centre=1,-1", "--json",
+    )  # fmt: skip
+    found = json.loads(out)
+    assert status == 0 and found["epsilon"] <= 1.0 and found["description"]["centre"] == [1.0, -1.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--box", "1,2"], "sensitivity or sensitivity-matrix"),
+        (["--sensitivity", "1"], "box or ellipsoid"),
+        (["--sensitivity", "1", "--box", "1,a"], "box must be numbers"),
+        (["--sensitivity", "1", "--box", "1,-2"], "box[1]"),
+        (["--sensitivity", "1", "--ellipsoid", "none.csv"], "cannot be read"),
+    ],
+)
+def test_bad_linear_diffusions_are_refused(capsys, arguments, words):
+    status, _, err = run(capsys, "mechanism", "linear", "--mu", "1", *arguments)
+    assert status == 2 and words in err and "Traceback" not in err
+
+
+def test_kernels_of_noise(capsys, tmp_path):
+    noise = ["kernel", "gaussian", "--diameter", 1, "--noise", 0.5, "--projected"]
+    before = ["--epsilon", 1, "--delta", 1e-3]
+    status, out, err = run(capsys, *noise, *before, "--power", 10, "--json")
+    found = json.loads(out)
+    assert (status, err) == (0, "") and found["inputs"] is None
+    assert 0.0 < found["dobrushin"] < 0.1 and found["delta"] < 1e-3
+    status, out, _ = run(
+        capsys, *noise, *before, "--target-epsilon", 0.1, "--target-delta", 1e-6, "--json"
+    )
+    assert status == 0 and json.loads(out)["power"] > 1
+    assert json.loads(out)["curve"][2][1] <= 1e-6
+    status, out, _ = run(capsys, "kernel", "laplace", "--diameter", 1, "--noise", 2, *before)
+    assert status == 0 and "noise on a bounded input" in out
+    status, _, err = run(capsys, "kernel", "gaussian", "--diameter", 1, *before)
+    assert status == 2 and "noise and diameter" in err
+    status, _, err = run(capsys, *noise[:-1], *before, "--power", 2)
+    assert status == 2 and "unless projected" in err
+
+
+def test_ou_needs_a_sensitivity(capsys):
+    status, _, err = run(capsys, "mechanism", "brownian", "--mu", "1")
+    assert status == 2 and "sensitivity must be given" in err

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from scipy import linalg
 
 import wane
 from twins.exact import Gaussians, Masses
@@ -25,6 +26,7 @@ from wane.mechanisms import (
     BranchedRelease,
     BrownianMechanism,
     KernelRelease,
+    LinearDiffusion,
     NestedRelease,
     OrnsteinUhlenbeckMechanism,
 )
@@ -87,6 +89,15 @@ def mechanisms() -> list[Case]:
     path = NestedRelease(process, {"team": 0.5, "public": 1.7})
     branches = {"stem": Branch(None, 0.5), "left": Branch("stem", 0.4), "right": Branch("stem", 1)}
     tree = BranchedRelease(process, branches)
+    slanted = LinearDiffusion(
+        reversion=((0.7, 0.2), (-0.1, 0.4)),
+        covariance=((1.0, 0.3), (0.3, 0.5)),
+        sensitivity=((1.0, 0.2), (0.2, 0.5)),
+        basis=((1.0, 0.5), (0.0, 1.0)),
+        time=0.5,
+        adjacency="zero-out",
+    )
+    forked = BranchedRelease(slanted, branches).seen_by(["left", "right"])
     stated = StatedRelease(
         name="a vote", source="a page", adjacency=Adjacency.ZERO_OUT, epsilon=1.0, delta=0.0
     )
@@ -97,6 +108,8 @@ def mechanisms() -> list[Case]:
         Case(path, lambda: [_joint(process, [[0.5], [0.5, 1.2]])]),
         Case(tree, lambda: [_joint(process, [[0.5], [0.5, 0.4], [0.5, 1.0]])]),
         Case(tree.seen_by(["left", "right"]), lambda: [_joint(process, [[0.5, 0.4], [0.5, 1.0]])]),
+        Case(slanted, lambda: [_slanted(slanted, [[0.5]])]),
+        Case(forked, lambda: [_slanted(slanted, [[0.5, 0.4], [0.5, 1.0]])]),
         Case(kernel, _voted),
     ]
 
@@ -118,6 +131,31 @@ def _joint(process: Any, lines: list[list[float]]) -> Gaussians:
             cov[i, j] = spread * math.exp(-theta * (times[i] - meet + times[j] - meet))
             assert i == j or one[0] == other[0]
     return Gaussians(float(np.sqrt(shift @ np.linalg.solve(cov, shift))))
+
+
+def _slanted(process: Any, lines: list[list[float]]) -> Gaussians:
+    """The same for a matrix of reversions, whose covariances solve Lyapunov's equation."""
+    basis = np.array(process.basis)
+    pull = basis @ np.array(process.reversion) @ np.linalg.inv(basis)
+    drive = basis @ np.array(process.covariance) @ basis.T
+    limit = linalg.solve_continuous_lyapunov(pull, 2.0 * drive)
+
+    def carried(time: float) -> np.ndarray:
+        return linalg.expm(-pull * time)
+
+    times = [math.fsum(line) for line in lines]
+    met = lines[0][0]
+    parted = limit - carried(met) @ limit @ carried(met).T
+    blocks = []
+    for i, one in enumerate(times):
+        own = limit - carried(one) @ limit @ carried(one).T
+        row = [carried(one - met) @ parted @ carried(other - met).T for other in times]
+        row[i] = own
+        blocks.append(row)
+    shift = np.concatenate([carried(time) for time in times])
+    inner = shift.T @ np.linalg.solve(np.block(blocks), shift)
+    root = np.linalg.cholesky(np.array(process.sensitivity))
+    return Gaussians(math.sqrt(float(np.linalg.eigvalsh(root.T @ inner @ root)[-1])))
 
 
 def _voted() -> list[Masses]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wane import report
 from wane.certificates import (
@@ -31,6 +31,9 @@ from wane.describe.files import parse, read_table
 from wane.describe.kinds import description_from_fields, is_mechanism
 from wane.errors import InvalidDescription
 from wane.losses.files import read_run, spelled_out
+
+if TYPE_CHECKING:
+    from wane.theorems.kernel.amplifying import ContinuousKernel
 
 
 def certify_spec(options: Namespace) -> Result:
@@ -160,6 +163,14 @@ def mechanism(options: Namespace) -> Result:
 
     names = ("epsilon", "delta", "mu", "order", "divergence")
     target = PrivacyTarget(**{name: getattr(options, name) for name in names})
+    if options.kind == "linear":
+        from wane.mechanisms.linear_summary import linear_summary  # slow to import
+
+        shapes = ("box", "ellipsoid", "centre", "sensitivity_matrix")
+        given = {name: getattr(options, name) for name in shapes}
+        return linear_summary(target, sensitivity=options.sensitivity, time=options.time, **given)
+    if options.sensitivity is None:
+        raise InvalidDescription("sensitivity must be given, got None.")
     summary = {
         "ou": summaries.ornstein_uhlenbeck_summary,
         "brownian": summaries.brownian_summary,
@@ -180,12 +191,36 @@ def kernel(options: Namespace) -> Result:
 
     return summaries.kernel_summary(
         options.matrix,
+        noise=_noise_kernel(options),
         epsilon=options.epsilon,
         delta=options.delta,
         power=options.power,
         points=options.points,
         target=(options.target_epsilon, options.target_delta),
     )
+
+
+def _noise_kernel(options: Namespace) -> ContinuousKernel | None:
+    """The kernel of noise that is named in the place of a file, if one is."""
+    from wane.mechanisms import GaussianKernel, LaplaceKernel  # slow to import
+
+    given = (options.noise, options.diameter)
+    if options.matrix not in ("gaussian", "laplace"):
+        if given != (None, None) or options.projected:
+            raise InvalidDescription(
+                "noise, diameter and projected must be left out where a matrix is given."
+            )
+        return None
+    if None in given:
+        raise InvalidDescription("noise and diameter must be given for a kernel of noise.")
+    shared = {
+        "diameter": options.diameter,
+        "lipschitz": options.lipschitz,
+        "projected": options.projected,
+    }
+    if options.matrix == "gaussian":
+        return GaussianKernel(noise_std=options.noise, **shared)
+    return LaplaceKernel(scale=options.noise, **shared)
 
 
 def _certified(spec: str) -> Certificate:

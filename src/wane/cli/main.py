@@ -247,9 +247,14 @@ def _mixing(parser: Any) -> None:
 
 
 def _mechanism(parser: Any) -> None:
-    parser.add_argument("kind", choices=["ou", "brownian"], help="which diffusion")
-    words = "how far one record moves the statistic"
-    parser.add_argument("--sensitivity", type=number, required=True, help=words)
+    parser.add_argument("kind", choices=["ou", "brownian", "linear"], help="which diffusion")
+    parser.add_argument("--sensitivity", type=number, help="how far one record moves the statistic")
+    parser.add_argument(
+        "--sensitivity-matrix", metavar="FILE", help="linear: a matrix M, v' M^-1 v <= 1 (CSV)"
+    )
+    parser.add_argument("--box", metavar="B1,B2,...", help="linear: bounds around the centre")
+    parser.add_argument("--ellipsoid", metavar="FILE", help="linear: a matrix in place of a box")
+    parser.add_argument("--centre", metavar="C1,C2,...", help="linear: the origin if left out")
     parser.add_argument("--norm-bound", type=number, help="bound on the statistic's norm")
     parser.add_argument("--dimension", type=whole, help="entries of the statistic")
     parser.add_argument("--time", type=number, help="when ou is released (default 1)")
@@ -266,7 +271,20 @@ def _mechanism(parser: Any) -> None:
 
 
 def _kernel(parser: Any) -> None:
-    parser.add_argument("matrix", metavar="MATRIX", help="rows of probabilities: CSV, NPY or NPZ")
+    parser.add_argument(
+        "matrix",
+        metavar="MATRIX",
+        help="rows of probabilities: CSV, NPY or NPZ; or gaussian or laplace, noise on a bounded "
+        "input",
+    )
+    parser.add_argument("--noise", type=number, help="gaussian: its deviation; laplace: its scale")
+    parser.add_argument("--diameter", type=number, help="largest distance of two inputs")
+    parser.add_argument(
+        "--lipschitz", type=number, default=1.0, help="of a map before the noise (default 1)"
+    )
+    parser.add_argument(
+        "--projected", action="store_true", help="the output is projected back: needed for powers"
+    )
     parser.add_argument("--epsilon", type=number, required=True, help="before the kernel")
     parser.add_argument("--delta", type=number, required=True, help="before the kernel")
     parser.add_argument("--power", type=whole, default=1, metavar="T", help="apply it T times")

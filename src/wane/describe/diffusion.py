@@ -66,8 +66,99 @@ def require_enough_noise(noise_std: float, largest: float, cure: str) -> None:
         )
 
 
+class Process(Description):
+    """A diffusion that starts at a statistic and is shown at `time`, once or along with others.
+
+    What its positions cost is said by `wane.theorems.lemmas.diffusions`, and how they are drawn by
+    `wane.run.diffusions`, each for every kind of process.
+    """
+
+    released_as: ClassVar[str] = "position"
+
+    time: float
+    adjacency: Adjacency | None
+
+    @property
+    @abstractmethod
+    def sensitivity_words(self) -> str:
+        """The declared sensitivity, in a word or a number."""
+
+    @property
+    def mu(self) -> float:
+        """The exact Gaussian DP parameter of the release, rounded up."""
+        return self.mu_at(self.time)
+
+    def mu_at(self, time: float) -> float:
+        """Return the Gaussian DP parameter of the position at another time, rounded up."""
+        return float(_privacy().mu_at(self, time))
+
+    @property
+    def guarantee(self) -> GaussianDP:
+        """The exact guarantee of the release; `wane.certify` gives the certificate."""
+        made: GaussianDP = _privacy().guarantee_at(self, self.time)
+        return made
+
+    def time_for(
+        self, mu: float | None = None, *, epsilon: float | None = None, delta: float | None = None
+    ) -> float:
+        """Return the earliest time found that meets a mu, or an epsilon and a delta."""
+        return float(_privacy().time_for(self, _privacy().goal(mu, epsilon, delta)))
+
+    @abstractmethod
+    def at(self, time: float) -> Self:
+        """Return the same process stopped at another time."""
+
+    def law(self, statistic: Any, **options: Any) -> Any:
+        """Return the law of the release before it is rounded (secret: it holds the statistic)."""
+        return _drawing().law_of(self, statistic, **options)
+
+    def release(self, statistic: Any, **options: Any) -> Array:
+        """Return one private release of the statistic, as `wane.run.diffusions.draw` does."""
+        made: Array = _drawing().draw(self, statistic, **options)
+        return made
+
+    def path(self, statistic: Any, times: Sequence[float], **options: Any) -> list[Array]:
+        """Return positions of one path at several times, none before `time`; they cost `mu` in all.
+
+        The whole path has the privacy of its earliest point, because the rest is made from it.
+        """
+        made: list[Array] = _drawing().path(self, statistic, times, **options)
+        return made
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what is declared, by name; what is absent is left out."""
+        listed = fields(self)  # type: ignore[arg-type]
+        named = {f.name: getattr(self, f.name) for f in listed if f.name != "adjacency"}
+        return {name: value for name, value in named.items() if value is not None}
+
+    @classmethod
+    def from_parameters(cls, given: dict[str, Any]) -> Self:
+        """Return the process of these parameters."""
+        return cls(**given)
+
+    def summary(self) -> str:
+        """Return the release in one line."""
+        adjacency = "none declared" if self.adjacency is None else self.adjacency.value
+        return (
+            f"{self.kind} at time {self.time:g} from a statistic of sensitivity "
+            f"{self.sensitivity_words}, adjacency {adjacency}"
+        )
+
+    def released_words(self) -> str:
+        """Return what is released, in words."""
+        return f"The position of the diffusion at time {self.time:.6g}, and nothing before it."
+
+    def secrets(self) -> list[str]:
+        """Return what must stay secret."""
+        return [SECRET_STATISTIC, "The position at every earlier time.", SECRET_NOISE]
+
+    def constants(self) -> list[tuple[str, Any]]:
+        """Return the declared numbers."""
+        return list(self.parameters().items())
+
+
 @dataclass(frozen=True, kw_only=True)
-class GaussianDiffusion(Description):
+class GaussianDiffusion(Process):
     """A linear diffusion stopped at `time`; use one of its two kinds.
 
     Attributes:
@@ -78,8 +169,6 @@ class GaussianDiffusion(Description):
         dimension: number of entries of the statistic, if declared.
         adjacency: which data sets the sensitivity compares; needed to certify.
     """
-
-    released_as: ClassVar[str] = "position"
 
     sensitivity: float
     time: float
@@ -145,49 +234,13 @@ class GaussianDiffusion(Description):
         return math.sqrt(self.variance_after(self.time))
 
     @property
-    def mu(self) -> float:
-        """The exact Gaussian DP parameter of the release, rounded up."""
-        return self.mu_at(self.time)
-
-    def mu_at(self, time: float) -> float:
-        """Return the Gaussian DP parameter of the position at another time, rounded up."""
-        return float(_privacy().mu_at(self, time))
-
-    @property
-    def guarantee(self) -> GaussianDP:
-        """The exact guarantee of the release; `wane.certify` gives the certificate."""
-        made: GaussianDP = _privacy().guarantee_at(self, self.time)
-        return made
-
-    @property
     def intrinsic_sensitivity(self) -> float:
         """The Renyi divergence of every order, divided by the order: mu^2/2, rounded up."""
         return float(_privacy().intrinsic_sensitivity(self))
 
-    def time_for(self, mu: float) -> float:
-        """Return the earliest time found at which the release is mu-Gaussian private."""
-        return float(_privacy().time_for(self, mu))
-
     def at(self, time: float) -> Self:
         """The same process stopped at another time."""
         return replace(self, time=time)
-
-    def law(self, statistic: Any, **options: Any) -> Any:
-        """Return the law of the release before it is rounded (secret: it holds the statistic)."""
-        return _drawing().law_of(self, statistic, **options)
-
-    def release(self, statistic: Any, **options: Any) -> Array:
-        """Return one private release of the statistic, as `wane.run.diffusions.draw` does."""
-        made: Array = _drawing().draw(self, statistic, **options)
-        return made
-
-    def path(self, statistic: Any, times: Sequence[float], **options: Any) -> list[Array]:
-        """Return positions of one path at several times, none before `time`; they cost `mu` in all.
-
-        The whole path has the privacy of its earliest point, because the rest is made from it.
-        """
-        made: list[Array] = _drawing().path(self, statistic, times, **options)
-        return made
 
     def require_enough_noise(self, largest: float) -> None:
         """Refuse a statistic of this size that the noise could not cover in doubles."""
@@ -223,31 +276,10 @@ class GaussianDiffusion(Description):
             raise InvalidDescription("dimension must be declared for this, got None.")
         return check.whole("dimension", chosen, least=1)
 
-    def parameters(self) -> dict[str, Any]:
-        """Return what is declared, by name; what is absent is left out."""
-        named = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "adjacency"}
-        return {name: value for name, value in named.items() if value is not None}
-
-    @classmethod
-    def from_parameters(cls, given: dict[str, Any]) -> Self:
-        """Return the process of these parameters."""
-        return cls(**given)
-
-    def summary(self) -> str:
-        """Return the release in one line."""
-        adjacency = "none declared" if self.adjacency is None else self.adjacency.value
-        return (
-            f"{self.kind} at time {self.time:g} from a statistic of sensitivity "
-            f"{self.sensitivity:g}, adjacency {adjacency}"
-        )
-
-    def released_words(self) -> str:
-        """Return what is released, in words."""
-        return f"The position of the diffusion at time {self.time:.6g}, and nothing before it."
-
-    def secrets(self) -> list[str]:
-        """Return what must stay secret."""
-        return [SECRET_STATISTIC, "The position at every earlier time.", SECRET_NOISE]
+    @property
+    def sensitivity_words(self) -> str:
+        """The declared number."""
+        return f"{self.sensitivity:g}"
 
     def symbols(self) -> list[Row]:
         """Return what the letters of the theorem stand for."""
@@ -262,10 +294,6 @@ class GaussianDiffusion(Description):
             ("b", "factor on the statistic at that time", self.scale),
             ("v", "variance of each entry at that time", self.variance_after(self.time)),
         ]
-
-    def constants(self) -> list[tuple[str, Any]]:
-        """Return the declared numbers."""
-        return list(self.parameters().items())
 
 
 SECRET_STATISTIC = "The records, the exact statistic, and every number computed from either."

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from wane.describe import check
 from wane.describe.description import Description, Row
-from wane.describe.diffusion import SECRET_NOISE, SECRET_STATISTIC, GaussianDiffusion
+from wane.describe.diffusion import SECRET_NOISE, SECRET_STATISTIC, Process
 from wane.describe.kinds import class_of
 from wane.describe.threat import Adjacency
 from wane.errors import InvalidDescription
@@ -37,7 +37,7 @@ class Branch(NamedTuple):
 class Hierarchy(Description):
     """What a path and a tree of positions of one process share."""
 
-    mechanism: GaussianDiffusion
+    mechanism: Process
 
     @property
     def adjacency(self) -> Adjacency | None:
@@ -85,16 +85,16 @@ class NestedRelease(Hierarchy):
     kind: ClassVar[str] = "nested-release"
     released_as: ClassVar[str] = "levels"
 
-    mechanism: GaussianDiffusion
+    mechanism: Process
     levels: Mapping[str, float]
 
     def __post_init__(self) -> None:
-        check.kind("mechanism", self.mechanism, (GaussianDiffusion,))
+        _require_process(self.mechanism)
         times = checked_levels(self.levels, least=self.mechanism.time)
         object.__setattr__(self, "levels", MappingProxyType(times))
 
     @classmethod
-    def for_mu(cls, mechanism: GaussianDiffusion, mus: Mapping[str, float]) -> NestedRelease:
+    def for_mu(cls, mechanism: Process, mus: Mapping[str, float]) -> NestedRelease:
         """Return levels placed as early as their own mu allows."""
         times = {name: mechanism.time_for(mu) for name, mu in checked_levels(mus).items()}
         return cls(mechanism.at(min(times.values())), times)
@@ -160,13 +160,13 @@ class BranchedRelease(Hierarchy):
     kind: ClassVar[str] = "branched-release"
     released_as: ClassVar[str] = "positions"
 
-    mechanism: GaussianDiffusion
+    mechanism: Process
     branches: Mapping[str, Branch]
     seen: tuple[str, ...] | None = None
     times: Mapping[str, float] = field(init=False)
 
     def __post_init__(self) -> None:
-        check.kind("mechanism", self.mechanism, (GaussianDiffusion,))
+        _require_process(self.mechanism)
         if not isinstance(self.branches, Mapping) or not self.branches:
             raise InvalidDescription("branches must name at least one position, got none.")
         made: dict[str, Branch] = {}
@@ -279,10 +279,15 @@ def _with_mechanism(given: dict[str, Any]) -> dict[str, Any]:
     table = dict(given)
     process = dict(table.pop("mechanism"))
     kind = class_of(process.pop("kind", None))
-    if not issubclass(kind, GaussianDiffusion):
+    if not issubclass(kind, Process):
         raise InvalidDescription(f"mechanism.kind must be that of a diffusion, got {kind.kind!r}.")
     made = kind.from_parameters(process | {"adjacency": table.pop("adjacency", None)})
     return table | {"mechanism": made}
+
+
+def _require_process(mechanism: object) -> None:
+    if not isinstance(mechanism, Process):
+        raise InvalidDescription(f"mechanism must be a diffusion, got {mechanism!r:.60}.")
 
 
 def _privacy() -> Any:

@@ -14,6 +14,7 @@ from wane.errors import InvalidDescription
 KINDS = {
     "brownian-motion": "diffusion:BrownianMechanism",
     "ornstein-uhlenbeck": "diffusion:OrnsteinUhlenbeckMechanism",
+    "linear-diffusion": "linear_diffusion:LinearDiffusion",
     "nested-release": "hierarchy:NestedRelease",
     "branched-release": "hierarchy:BranchedRelease",
     "kernel-release": "kernel:KernelRelease",

@@ -4,6 +4,7 @@ from wane.describe.accuracy import Comparison
 from wane.describe.diffusion import BrownianMechanism, OrnsteinUhlenbeckMechanism, Outside
 from wane.describe.hierarchy import Branch, BranchedRelease, NestedRelease
 from wane.describe.kernel import KernelRelease
+from wane.describe.linear_diffusion import LinearDiffusion
 from wane.mechanisms.calibration import (
     PrivacyTarget,
     calibrated_brownian,
@@ -19,8 +20,12 @@ from wane.mechanisms.coupling import (
     per_index_sgd,
     public_steps_needed,
 )
+from wane.mechanisms.coupling_search import BestCoupling, best_coupling
+from wane.mechanisms.density_kernel import DensityKernel
 from wane.mechanisms.kernel_calibration import CalibratedPower, calibrated_power
-from wane.mechanisms.laplace import IteratedLaplace
+from wane.mechanisms.laplace import IteratedLaplace, calibrated_iterated_laplace
+from wane.mechanisms.linear_calibration import calibrated_linear_diffusion
+from wane.mechanisms.noise_kernels import GaussianKernel, LaplaceKernel
 from wane.mechanisms.numerical import DiffusionMechanism
 from wane.run.diffusions import GaussianLaw
 from wane.run.hierarchies import OpenPath, PublishedTree, Reading
@@ -32,16 +37,21 @@ __all__ = [
     "Amplification",
     "AmplifiedGuarantee",
     "ApproximateDP",
+    "BestCoupling",
     "Branch",
     "BranchedRelease",
     "BrownianMechanism",
     "CalibratedPower",
     "Comparison",
+    "DensityKernel",
     "DiffusionMechanism",
     "Doeblin",
+    "GaussianKernel",
     "GaussianLaw",
     "IteratedLaplace",
     "KernelRelease",
+    "LaplaceKernel",
+    "LinearDiffusion",
     "MarkovKernel",
     "NestedRelease",
     "OpenPath",
@@ -50,7 +60,10 @@ __all__ = [
     "PrivacyTarget",
     "PublishedTree",
     "Reading",
+    "best_coupling",
     "calibrated_brownian",
+    "calibrated_iterated_laplace",
+    "calibrated_linear_diffusion",
     "calibrated_ornstein_uhlenbeck",
     "calibrated_power",
     "constant_chain",

@@ -178,9 +178,9 @@ def coupled_renyi(
             + max over x with second(x) > 0 of R(law of K given between = x || K(x)).
     Infinite unless the law in between is carried by `second`.
     """
-    p, q = _probabilities("first", first), _probabilities("second", second)
-    joint = _probabilities("coupling", coupling)
-    rows = _probabilities("kernel", kernel, each_row=True)
+    p, q = probabilities("first", first), probabilities("second", second)
+    joint = probabilities("coupling", coupling)
+    rows = probabilities("kernel", kernel, each_row=True)
     if p.shape != q.shape or joint.shape != (q.size, p.size) or rows.shape[:1] != p.shape:
         raise InvalidDescription("first, second, coupling and kernel must have matching shapes.")
     between = joint.sum(axis=1)
@@ -199,7 +199,7 @@ def coupled_renyi(
 def renyi_divergence(order: float, first: ArrayLike, second: ArrayLike) -> float:
     """The Renyi divergence of two finite distributions, to rounding."""
     order = check.real("order", order, above=1.0)
-    p, q = _probabilities("first", first), _probabilities("second", second)
+    p, q = probabilities("first", first), probabilities("second", second)
     if p.shape != q.shape:
         raise InvalidDescription(f"second must have shape {p.shape} like first, got {q.shape}.")
     if np.any((p > 0.0) & (q <= 0.0)):
@@ -219,7 +219,7 @@ def _divergence_up(order: float, first: Array, second: Array) -> float:
     return found + 1e-15 * size * order / (order - 1.0)
 
 
-def _probabilities(name: str, values: ArrayLike, *, each_row: bool = False) -> Array:
+def probabilities(name: str, values: ArrayLike, *, each_row: bool = False) -> Array:
     """The values as doubles, if they are probabilities that sum to one (or each row does)."""
     try:
         found = np.asarray(values, dtype=np.float64)

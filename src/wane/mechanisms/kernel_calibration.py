@@ -8,6 +8,7 @@ from wane.describe import check
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import Guarantee
 from wane.theorems.kernel.amplification import ApproximateDP, checked_target, worst_profile
+from wane.theorems.kernel.amplifying import ContinuousKernel
 from wane.theorems.kernel.kernels import MarkovKernel
 
 MOST = 1 << 40
@@ -25,12 +26,12 @@ class CalibratedPower:
     """
 
     power: int
-    kernel: MarkovKernel
+    kernel: MarkovKernel | ContinuousKernel
     delta: float
 
 
 def calibrated_power(
-    kernel: MarkovKernel,
+    kernel: MarkovKernel | ContinuousKernel,
     before: Guarantee | tuple[float, float],
     *,
     epsilon: float,
@@ -46,6 +47,8 @@ def calibrated_power(
     """
     goal = checked_target(epsilon, delta)
     most = check.whole("most", most, least=1)
+    if isinstance(kernel, ContinuousKernel):
+        return _searched(kernel, goal, _delta_before(before, goal.epsilon), most)
     if kernel.inputs != kernel.outputs:
         raise InvalidDescription(
             f"kernel must be square to be repeated, got {kernel.inputs} x {kernel.outputs}."
@@ -73,6 +76,29 @@ def calibrated_power(
     return CalibratedPower(power, best, known)
 
 
+def _searched(
+    kernel: ContinuousKernel, goal: ApproximateDP, total: float, most: int
+) -> CalibratedPower:
+    """The smallest power found by halving: powers of a continuous kernel cost no products."""
+
+    def after(times: int) -> float:
+        return _after(kernel.power(times), goal.epsilon, total)
+
+    high = 1
+    while after(high) > goal.delta:
+        if high >= most:
+            raise Unreachable(
+                f"no power up to {most} is known to meet delta {goal.delta:g} at epsilon "
+                f"{goal.epsilon:g}: delta {after(high):g} is left"
+            )
+        high = min(2 * high, most)
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if after(middle) <= goal.delta else (middle, high)
+    return CalibratedPower(high, kernel.power(high), after(high))
+
+
 def _squared(kernel: MarkovKernel) -> MarkovKernel:
     return kernel.settled(2) or kernel.then(kernel)
 
@@ -83,5 +109,5 @@ def _delta_before(before: Guarantee | tuple[float, float], epsilon: float) -> fl
     return worst_profile(epsilon, *ApproximateDP(*before))
 
 
-def _after(kernel: MarkovKernel, epsilon: float, total: float) -> float:
+def _after(kernel: MarkovKernel | ContinuousKernel, epsilon: float, total: float) -> float:
     return kernel.amplified_profile([epsilon], [total])[0]

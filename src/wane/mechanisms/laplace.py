@@ -1,21 +1,32 @@
-"""Laplace noise added twice: the density of the sum, and what the second helping buys.
+"""Laplace noise added twice or more: the density of the sum, and what further helpings buy.
 
-The level of pure DP does not change, sensitivity/max of the scales; Renyi divergences shrink.
+The level of pure DP does not change, sensitivity/max of the scales; Renyi divergences and deltas
+shrink.  What is released is a sum of discrete noises, drawn and accounted for exactly.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import overload
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, overload
 
 import numpy as np
 from scipy import special
 
 from wane.arrays import Array
 from wane.describe import check
+from wane.describe.diffusion import Outside
 from wane.errors import InvalidDescription
+from wane.mechanisms.calibration import PrivacyTarget
+from wane.mechanisms.laplace_sums import LARGEST_SCALE, LaplaceSumDP, in_units
+from wane.numerics.roots import smallest_satisfying
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
+from wane.run.discrete_gaussian import discrete_laplace
+from wane.run.grid import power_of_two_below
+from wane.run.statistics import checked_statistic
 
 RAISED = 1e-11
 """Relative amount by which divergences found by quadrature are raised."""
@@ -52,7 +63,8 @@ def _log_bulge(size: Array, a: float, b: float) -> Array:
 
 def density(x: float, first_scale: float, second_scale: float) -> float:
     """The density of the sum of two independent Laplace variables."""
-    _check_scales(first_scale, second_scale)
+    _check_scale("first_scale", first_scale)
+    _check_scale("second_scale", second_scale)
     return math.exp(log_density(float(x), first_scale, second_scale))
 
 
@@ -88,32 +100,89 @@ def _moment_excess(order: float, t: float) -> float:
 
 @dataclass(frozen=True)
 class IteratedLaplace:
-    """A number released with Laplace noise, to which further Laplace noise is added.
+    """Numbers released with Laplace noise, to which further Laplace noise is added.
 
     Attributes:
-        sensitivity: largest change of the number between adjacent data sets.
-        first_scale, second_scale: scales of the two noises.
+        sensitivity: largest sum of the absolute changes of all numbers between adjacent data sets.
+        first_scale, second_scale: scales of the first two noises.
+        further_scales: scales of all others.
+        dimension: how many numbers there are, each with noise of its own.
     """
 
     sensitivity: float
     first_scale: float
     second_scale: float
+    further_scales: tuple[float, ...] = field(default=(), kw_only=True)
+    dimension: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
         check.real("sensitivity", self.sensitivity, above=0.0)
-        _check_scales(self.first_scale, self.second_scale)
+        _check_scale("first_scale", self.first_scale)
+        _check_scale("second_scale", self.second_scale)
+        check.kind("further_scales", self.further_scales, (tuple, list))
+        for place, scale in enumerate(self.further_scales):
+            _check_scale(f"further_scales[{place}]", scale)
+        object.__setattr__(self, "further_scales", tuple(self.further_scales))
+        check.whole("dimension", self.dimension, least=1)
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """The scales of all noises."""
+        return (self.first_scale, self.second_scale, *self.further_scales)
 
     @property
     def pure_epsilon(self) -> float:
-        """The level of pure DP, exactly that of the larger noise alone (rounded up)."""
-        return inflate(self.sensitivity / max(self.first_scale, self.second_scale), 4e-16)
+        """The level of pure DP, exactly that of the largest noise alone (rounded up)."""
+        return inflate(self.sensitivity / max(self.scales), 4e-16)
+
+    @property
+    def unit(self) -> float:
+        """What released numbers are multiples of: a power of two, far below noise and sensitivity.
+
+        The largest noise has between 2^12 and 2^13 units.
+        """
+        return 2.0 * power_of_two_below(max(self.scales) / LARGEST_SCALE)
+
+    @cached_property
+    def guarantee(self) -> LaplaceSumDP:
+        """The exact guarantee of `release`, roundings of the statistic included.
+
+        Rounding to multiples of the unit moves two numbers apart by at most one unit.  Noise of
+        less than a unit is added but not counted.
+        """
+        reach = Fraction(self.sensitivity) / Fraction(self.unit) + self.dimension
+        return LaplaceSumDP(math.floor(reach), in_units(self.scales, self.unit))
+
+    def delta(self, epsilon: float) -> float:
+        """The exact delta of `release` at this epsilon, rounded up."""
+        return self.guarantee.delta(epsilon)
+
+    def release(self, statistic: Any) -> Array:
+        """One private release: the numbers on multiples of the unit, plus all noises.
+
+        The noises are whole multiples, drawn exactly from the randomness of the operating system.
+        """
+        values = checked_statistic(statistic, None, self.dimension, Outside.REFUSE, charge=0.0)
+        found = [
+            round(Fraction(value) / Fraction(self.unit)) + self._noise()
+            for value in values.reshape(-1).tolist()
+        ]
+        made = [float(number * Fraction(self.unit)) for number in found]
+        return np.asarray(made, dtype=np.float64).reshape(values.shape)
+
+    def _noise(self) -> int:
+        """The sum of all noises, of those below a unit none."""
+        return sum(discrete_laplace(scale) for scale in in_units(self.scales, self.unit))
 
     def renyi(self, order: float) -> float:
         """The exact Renyi divergence by quadrature, rounded up.
 
-        The densities are log-concave, so the worst shift is the whole sensitivity.
+        The densities are log-concave, so the worst shift is the whole sensitivity.  For more than
+        two noises it is that of `release`.
         """
         order = check.real("order", order, above=1.0)
+        if self.further_scales:
+            return self.guarantee.renyi(order)
         known = min(self.coupled_renyi(order), self.pure_epsilon)
         if order > LARGEST_ORDER:
             return known
@@ -180,8 +249,38 @@ def _slope(order: float, t: float) -> float:
     return order * (order - 1.0) * fade / (order + (order - 1.0) * (1.0 - fade))
 
 
-def _check_scales(*scales: float) -> None:
-    for name, scale in zip(("first_scale", "second_scale"), scales, strict=True):
-        check.real(name, scale, above=0.0)
-        if not 1e-100 < scale < 1e100:
-            raise InvalidDescription(f"{name} must be between 1e-100 and 1e100, got {scale:g}.")
+def _check_scale(name: str, scale: float) -> None:
+    check.real(name, scale, above=0.0)
+    if not 1e-100 < scale < 1e100:
+        raise InvalidDescription(f"{name} must be between 1e-100 and 1e100, got {scale:g}.")
+
+
+def calibrated_iterated_laplace(
+    target: PrivacyTarget,
+    *,
+    sensitivity: float,
+    proportions: Sequence[float] = (1.0, 1.0),
+    dimension: int = 1,
+) -> IteratedLaplace:
+    """Return the least noise of these proportions whose release meets an epsilon and a delta."""
+    if target.epsilon is None or target.delta is None:
+        raise InvalidDescription("target must be an epsilon and a delta for Laplace noise.")
+    if len(proportions) < 2:
+        raise InvalidDescription(
+            f"proportions must name at least two noises, got {len(proportions)}."
+        )
+    shares = [check.real(f"proportions[{i}]", p, above=0.0) for i, p in enumerate(proportions)]
+    goal = target
+
+    def made(factor: float) -> IteratedLaplace:
+        first, second, *others = (factor * share for share in shares)
+        return IteratedLaplace(
+            sensitivity, first, second, further_scales=tuple(others), dimension=dimension
+        )
+
+    def meets(factor: float) -> bool:
+        return made(factor).delta(goal.epsilon or 0.0) <= (goal.delta or 0.0)
+
+    sensitivity = check.real("sensitivity", sensitivity, above=0.0)
+    start = sensitivity / max(shares) / 1024.0
+    return made(smallest_satisfying(meets, start, relative=1e-3))

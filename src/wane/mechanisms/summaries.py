@@ -19,7 +19,8 @@ from wane.mechanisms.calibration import (
 )
 from wane.mechanisms.kernel_calibration import calibrated_power
 from wane.report.format import round_up_to
-from wane.theorems.kernel.kernels import MarkovKernel
+from wane.theorems.kernel.amplifying import ContinuousKernel
+from wane.theorems.kernel.kernels import Amplification, MarkovKernel
 
 Summary = tuple[dict[str, Any], str]
 
@@ -134,14 +135,15 @@ def kernel_summary(
     power: int = 1,
     points: int = 21,
     target: tuple[float | None, float | None] = (None, None),
+    noise: ContinuousKernel | None = None,
 ) -> Summary:
-    """Amplification by a kernel read from a file, or by a power of it.
+    """Amplification by a kernel read from a file, or by one of noise, or by a power of it.
 
     With a `target` epsilon or delta (the other one stays as it is) the power is the smallest that
     meets it.
     """
     points = check.whole("points", points, least=2, most=10_000)
-    kernel = MarkovKernel.read(path)
+    kernel = MarkovKernel.read(path) if noise is None else noise
     if target != (None, None):
         wanted = [b if t is None else t for t, b in zip(target, (epsilon, delta), strict=True)]
         made = calibrated_power(kernel, (epsilon, delta), epsilon=wanted[0], delta=wanted[1])
@@ -151,22 +153,23 @@ def kernel_summary(
     found = kernel.amplify(epsilon=epsilon, delta=delta)
     grid = [epsilon * i / (points - 1) for i in range(points)]
     curve = kernel.amplified_curve(grid, epsilon=epsilon, delta=delta)
-    witness = kernel.doeblin.witness
+    witness = kernel.doeblin.witness if isinstance(kernel, MarkovKernel) else None
+    statements = vars(found) if isinstance(found, Amplification) else found
     fields: dict[str, Any] = {
         "epsilon": epsilon,
-        "delta": found.exact.delta,
+        "delta": statements["exact"].delta,
         "delta_before": delta,
         "power": power,
-        "inputs": kernel.inputs,
-        "outputs": kernel.outputs,
+        "inputs": kernel.inputs if isinstance(kernel, MarkovKernel) else None,
+        "outputs": kernel.outputs if isinstance(kernel, MarkovKernel) else None,
         "dobrushin": kernel.dobrushin,
-        "doeblin": kernel.doeblin.coefficient,
+        "doeblin": kernel.doeblin_coefficient,
         "doeblin_witness": None if witness is None else witness.tolist(),
         "ultra_mixing": kernel.ultra_mixing,
         "curve": [[e, d] for e, d in zip(grid, curve, strict=True)],
         "statements": {
             name: {"epsilon": point.epsilon, "delta": point.delta}
-            for name, point in vars(found).items()
+            for name, point in statements.items()
         },
     }
     return fields, _kernel_text(fields)
@@ -174,7 +177,9 @@ def kernel_summary(
 
 def _kernel_text(fields: dict[str, Any]) -> str:
     epsilon = round_up_to(fields["epsilon"])
-    shown = f"{fields['inputs']} inputs, {fields['outputs']} outputs, power {fields['power']}"
+    states = f"{fields['inputs']} inputs, {fields['outputs']} outputs"
+    kind = "noise on a bounded input" if fields["inputs"] is None else states
+    shown = f"{kind}, power {fields['power']}"
     lines = [
         f"kernel        {shown}",
         f"dobrushin     {round_up_to(fields['dobrushin'])}",

@@ -9,14 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
 from wane import arguments
 from wane.arrays import Array
-from wane.describe.diffusion import GaussianDiffusion, Outside
+from wane.describe.diffusion import GaussianDiffusion, Outside, Process
+from wane.describe.linear_diffusion import LinearDiffusion
+from wane.errors import InvalidDescription
 from wane.randomness import noise_generator
+from wane.run import linear_diffusions
 from wane.run.grid import grid_below, to_grid
 from wane.run.statistics import checked_statistic
 
@@ -29,15 +33,28 @@ class GaussianLaw:
     std: float
 
 
-def law_of(
+@singledispatch
+def law_of(process: Process, statistic: Any, *, outside: Outside = Outside.REFUSE) -> Any:
+    """Return the law of the release before it is rounded (secret: it holds the statistic)."""
+    raise _unknown(process)
+
+
+@law_of.register
+def _linear_law(
+    process: LinearDiffusion, statistic: Any, *, outside: Outside = Outside.REFUSE
+) -> tuple[Array, Array]:
+    return linear_diffusions.law_of(process, statistic, outside)
+
+
+@law_of.register
+def _gaussian_law(
     process: GaussianDiffusion, statistic: Any, *, outside: Outside = Outside.REFUSE
 ) -> GaussianLaw:
-    """Return the law of the release before it is rounded (secret: it holds the statistic)."""
     return GaussianLaw(process.scale * start_of(process, statistic, outside), process.noise_std)
 
 
 def draw(
-    process: GaussianDiffusion,
+    process: Process,
     statistic: Any,
     *,
     outside: Outside = Outside.REFUSE,
@@ -54,7 +71,7 @@ def draw(
 
 
 def path(
-    process: GaussianDiffusion,
+    process: Process,
     statistic: Any,
     times: Sequence[float],
     *,
@@ -71,8 +88,19 @@ def path(
     return [positions[t] for t in wanted]
 
 
-def start_of(process: GaussianDiffusion, statistic: Any, outside: Outside) -> Array:
-    """Return the statistic as the process may start from it: inside its ball, on its grid."""
+@singledispatch
+def start_of(process: Process, statistic: Any, outside: Outside) -> Array:
+    """Return the statistic as the process may start from it: inside its set, on its grid."""
+    raise _unknown(process)
+
+
+@start_of.register
+def _linear_start(process: LinearDiffusion, statistic: Any, outside: Outside) -> Array:
+    return linear_diffusions.start_of(process, statistic, outside)
+
+
+@start_of.register
+def _gaussian_start(process: GaussianDiffusion, statistic: Any, outside: Outside) -> Array:
     values = checked_statistic(
         statistic,
         process.norm_bound,
@@ -85,17 +113,45 @@ def start_of(process: GaussianDiffusion, statistic: Any, outside: Outside) -> Ar
     return values
 
 
-def step(
+@singledispatch
+def step(process: Process, position: Array, duration: float, rng: np.random.Generator) -> Array:
+    """Return where the process is, a duration after this position."""
+    raise _unknown(process)
+
+
+@step.register
+def _linear_step(
+    process: LinearDiffusion, position: Array, duration: float, rng: np.random.Generator
+) -> Array:
+    return linear_diffusions.step(process, position, duration, rng)
+
+
+@step.register
+def _gaussian_step(
     process: GaussianDiffusion, position: Array, duration: float, rng: np.random.Generator
 ) -> Array:
-    """Return where the process is, a duration after this position."""
     noise = rng.standard_normal(position.shape)
     noise *= math.sqrt(process.variance_after(duration))
     return shifted(position, process.decay_after(duration), noise)
 
 
-def rounded(process: GaussianDiffusion, position: Array, time: float) -> Array:
+def _unknown(process: object) -> InvalidDescription:
+    return InvalidDescription(f"mechanism must be a diffusion, got {type(process).__name__}.")
+
+
+@singledispatch
+def rounded(process: Process, position: Array, time: float) -> Array:
     """Return a position as it may be shown: on the grid that belongs to its time."""
+    raise _unknown(process)
+
+
+@rounded.register
+def _linear_rounded(process: LinearDiffusion, position: Array, time: float) -> Array:
+    return linear_diffusions.rounded(process, position, time)
+
+
+@rounded.register
+def _gaussian_rounded(process: GaussianDiffusion, position: Array, time: float) -> Array:
     return to_grid(position, grid_at(process, time))
 
 

@@ -109,12 +109,12 @@ def sample(variance: Fraction) -> int:
     """Return a whole number k with probability proportional to exp(-k^2 / (2 variance))."""
     scale = math.isqrt(math.floor(variance)) + 1
     while True:
-        k = _laplace(scale)
+        k = discrete_laplace(scale)
         if _happens_exp((abs(k) - variance / scale) ** 2 / (2 * variance)):
             return k
 
 
-def _laplace(scale: int) -> int:
+def discrete_laplace(scale: int) -> int:
     """Return k with probability proportional to exp(-|k| / scale)."""
     while True:
         low = secrets.randbelow(scale)

@@ -9,7 +9,7 @@ import numpy as np
 
 from wane import arguments
 from wane.describe.description import Description
-from wane.describe.diffusion import GaussianDiffusion, Outside
+from wane.describe.diffusion import Outside, Process
 from wane.describe.hierarchy import BranchedRelease, NestedRelease
 from wane.describe.kernel import KernelRelease
 from wane.errors import InvalidDescription
@@ -29,7 +29,7 @@ def drawn(mechanism: Description, statistic: Any, outside: Outside, seed: int | 
 
 
 @drawn.register
-def _(mechanism: GaussianDiffusion, statistic: Any, outside: Outside, seed: int | None) -> Any:
+def _(mechanism: Process, statistic: Any, outside: Outside, seed: int | None) -> Any:
     return draw(mechanism, statistic, outside=outside, seed_voids_privacy=seed)
 
 

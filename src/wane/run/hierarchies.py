@@ -47,6 +47,10 @@ class OpenPath:
         self._process = os.getpid()
         self._points: dict[float, Array] = {0.0: start_of(plan.mechanism, statistic, outside)}
         self._published: set[str] = set()
+        if not isinstance(plan.mechanism, GaussianDiffusion):
+            # no bridge is known, so the levels are drawn at once, in the order of their times
+            for time in sorted(set(plan.levels.values())):
+                self._points[time] = self._draw(time)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         refuse_to_be_copied("an open path")
@@ -90,9 +94,10 @@ class OpenPath:
         later = [t for t in self._points if t > time]
         if not later:
             return step(self.plan.mechanism, self._points[before], time - before, self._rng)
-        after = min(later)
+        after, process = min(later), self.plan.mechanism
+        assert isinstance(process, GaussianDiffusion)  # all others were drawn in order
         start, end = self._points[before], self._points[after]
-        share, pull, variance = bridge(self.plan.mechanism, time - before, after - time)
+        share, pull, variance = bridge(process, time - before, after - time)
         noise = math.sqrt(variance) * self._rng.standard_normal(end.shape)
         return shifted(start, share, pull * end + noise)
 

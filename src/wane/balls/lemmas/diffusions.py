@@ -5,13 +5,16 @@ from __future__ import annotations
 from flint import arb
 
 from wane.balls.arithmetic import ball, top
+from wane.balls.lemmas import linear_diffusions
 from wane.balls.lemmas.positions import TooLarge
 from wane.describe.diffusion import (
     BrownianMechanism,
     GaussianDiffusion,
     OrnsteinUhlenbeckMechanism,
+    Process,
 )
 from wane.describe.hierarchy import BranchedRelease
+from wane.describe.linear_diffusion import LinearDiffusion
 
 
 def charged(process: GaussianDiffusion) -> arb:
@@ -30,6 +33,13 @@ def reversion(process: GaussianDiffusion) -> arb:
     raise TooLarge(f"a {type(process).__name__} is not computed again")
 
 
+def _known(process: Process) -> GaussianDiffusion:
+    """The process, if it is of a kind that is computed here."""
+    if not isinstance(process, GaussianDiffusion):
+        raise TooLarge(f"a {type(process).__name__} is not computed again")
+    return process
+
+
 def decay(process: GaussianDiffusion, duration: arb) -> arb:
     """Return the factor on a position after a duration."""
     return (-reversion(process) * duration).exp()
@@ -43,15 +53,20 @@ def variance(process: GaussianDiffusion, duration: arb) -> arb:
     return -(scale**2) * (-2 * pull * duration).expm1() / pull
 
 
-def mu_squared(process: GaussianDiffusion, time: float) -> arb:
+def mu_squared(process: Process, time: float) -> arb:
     """Return the square of the Gaussian parameter of the position at a time, never below it."""
+    if isinstance(process, LinearDiffusion):
+        return linear_diffusions.mu_squared(process, [[time]])
+    process = _known(process)
     at = ball(time)
     return top((charged(process) * decay(process, at)) ** 2 / variance(process, at))
 
 
 def tree_mu_squared(release: BranchedRelease) -> arb:
     """Return the squared Gaussian parameter of all seen positions of a tree together."""
-    process = release.mechanism
+    if isinstance(release.mechanism, LinearDiffusion):
+        return linear_diffusions.tree_mu_squared(release, release.mechanism)
+    process = _known(release.mechanism)
 
     def precision(name: str | None) -> arb:
         """Return the precision of a position that is known from those below it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wane.describe.diffusion import GaussianDiffusion
 from wane.describe.hierarchy import BranchedRelease, NestedRelease
+from wane.describe.linear_diffusion import LinearDiffusion
 from wane.guarantees import GaussianDP
 from wane.theorems.lemmas import diffusions
 from wane.theorems.theorem import Answer, Basis, Citation, holds, hypothesis, theorem
@@ -20,13 +21,13 @@ def declared_sensitivity(process: GaussianDiffusion) -> Answer:
 @hypothesis(SENSITIVITY, Basis.DECLARED)
 def declared_sensitivity_of_path(release: NestedRelease) -> Answer:
     """Whoever describes the statistic vouches for it."""
-    return holds(f"declared to be {release.mechanism.sensitivity:g}")
+    return holds(f"declared to be {release.mechanism.sensitivity_words}")
 
 
 @hypothesis(SENSITIVITY, Basis.DECLARED)
 def declared_sensitivity_of_tree(release: BranchedRelease) -> Answer:
     """Whoever describes the statistic vouches for it."""
-    return holds(f"declared to be {release.mechanism.sensitivity:g}")
+    return holds(f"declared to be {release.mechanism.sensitivity_words}")
 
 
 @theorem(
@@ -39,6 +40,26 @@ def diffusion_release(process: GaussianDiffusion) -> GaussianDP:
 
     Claim.  mu = (D + s) b/sqrt(v): X_t = b f + N(0, v I), and adjacent statistics are D apart, to
     which s is added for roundings.
+    """
+    return diffusions.guarantee_at(process, process.time)
+
+
+@hypothesis(SENSITIVITY, Basis.DECLARED)
+def declared_ellipsoid(process: LinearDiffusion) -> Answer:
+    """Whoever describes the statistic vouches for it."""
+    return holds(f"declared to be {process.sensitivity_words}")
+
+
+@theorem(
+    of=LinearDiffusion,
+    source=Citation("wane", "docs/proofs/linear-diffusion.md, section 1"),
+    assumes=(declared_ellipsoid,),
+)
+def linear_diffusion_release(process: LinearDiffusion) -> GaussianDP:
+    """The position of a linear diffusion is noise on the statistic, and a fixed map after it.
+
+    Claim.  mu^2 = max v' T^-1 v over differences v, T = 2 int_0^t e^(Qu) K e^(Q'u) du with
+    reversions Q and covariance K; differences are 2^-40 longer for roundings.
     """
     return diffusions.guarantee_at(process, process.time)
 

@@ -7,11 +7,18 @@ from wane.balls.lemmas.diffusions import mu_squared, tree_mu_squared
 from wane.balls.verifier import verifier
 from wane.describe.diffusion import GaussianDiffusion
 from wane.describe.hierarchy import BranchedRelease, NestedRelease
+from wane.describe.linear_diffusion import LinearDiffusion
 
 
 @verifier(of=GaussianDiffusion)
 def diffusion_release(process: GaussianDiffusion) -> Bound:
     """The Gaussian mechanism, scaled."""
+    return Gaussian(mu_squared(process, process.time))
+
+
+@verifier(of=LinearDiffusion)
+def linear_diffusion_release(process: LinearDiffusion) -> Bound:
+    """Noise on the statistic, and a fixed map after it."""
     return Gaussian(mu_squared(process, process.time))
 
 

@@ -16,6 +16,7 @@ from wane.numerics.roots import smallest_satisfying
 from wane.numerics.rounding import SMALLEST_POSITIVE
 from wane.theorems.kernel import amplification
 from wane.theorems.kernel.amplification import pure_renyi
+from wane.theorems.kernel.amplifying import ContinuousKernel
 from wane.theorems.kernel.kernels import MarkovKernel
 
 _LARGEST_EPSILON = 700.0
@@ -33,7 +34,7 @@ class AmplifiedGuarantee(Guarantee):
     """
 
     before: Guarantee
-    kernel: MarkovKernel
+    kernel: MarkovKernel | ContinuousKernel
     generality: ClassVar[int] = 4
 
     def delta(self, epsilon: float) -> float:
@@ -47,7 +48,8 @@ class AmplifiedGuarantee(Guarantee):
     @property
     def profile_points(self) -> int:
         """Fewer for large kernels, whose rows are compared pair by pair at each point."""
-        return max(24, min(512, (1 << 14) // self.kernel.inputs))
+        inputs = self.kernel.inputs if isinstance(self.kernel, MarkovKernel) else 1
+        return max(24, min(512, (1 << 14) // inputs))
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon found with `self.delta(epsilon) <= delta`, never above before."""

@@ -148,12 +148,15 @@ class MarkovKernel:
         wanted = list(multipliers)
         if self.forgets_everything:
             return [0.0] * len(wanted)
-        if self.relative_error >= 1.0 or matrices.has_disjoint_rows(self.matrix):
+        # What is found is raised by the lost mass: the ceiling may be the better bound already.
+        useless = self.relative_error >= 1.0 or self.ceiling <= self.lost_mass
+        if useless or matrices.has_disjoint_rows(self.matrix):
             return [self.ceiling] * len(wanted)
         rows = matrices.dense(self.matrix)
         r, hint, found = self.relative_error, None, {}
         for m in sorted(set(wanted)):
-            hint = largest_gap(rows, m * ((1.0 - r) / (1.0 + r)) * (1.0 - 8.0 * UNIT), hint)
+            lowered = m * ((1.0 - r) / (1.0 + r)) * (1.0 - 8.0 * UNIT)
+            hint = largest_gap(rows, lowered, hint, tolerance=min(r, 1e-6))
             found[m] = self._raised(hint)
         return [found[m] for m in wanted]
 
@@ -174,6 +177,11 @@ class MarkovKernel:
         excess = float(np.maximum((1.0 + r) * row - (1.0 - r) * least, 0.0).sum())
         raised = excess * (1.0 + rounding(self.outputs)) + self.lost_mass
         return Doeblin(raised, witness) if raised < 1.0 else Doeblin(1.0, None)
+
+    @property
+    def doeblin_coefficient(self) -> float:
+        """One minus a probability with which the output ignores the input, rounded up."""
+        return self.doeblin.coefficient
 
     @cached_property
     def ultra_mixing(self) -> float:

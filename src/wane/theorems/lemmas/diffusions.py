@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import singledispatch
 
 from wane.describe import check
-from wane.describe.diffusion import GaussianDiffusion
+from wane.describe.diffusion import GaussianDiffusion, Process
 from wane.describe.hierarchy import BranchedRelease, NestedRelease
+from wane.describe.linear_diffusion import LinearDiffusion
+from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
+from wane.numerics.roots import smallest_satisfying
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
+from wane.theorems.lemmas import linear_diffusions
 
 RAISED = 2e-15
 """Relative amount by which mu is raised: more than the rounding of its formula."""
@@ -18,16 +23,28 @@ UNIT = 2.0**-53
 _FLOOR = 1e-140  # smaller signals are raised to this: their squares could underflow on the way
 
 
-def mu_at(process: GaussianDiffusion, time: float) -> float:
-    """Return the Gaussian DP parameter of the position at a time, rounded up.
+@singledispatch
+def mu_at(process: Process, time: float) -> float:
+    """Return the Gaussian DP parameter of the position at a time, rounded up, by kind of process.
 
-    Claim.  (D + s) b/sqrt(v), with the charge s for roundings, decay b and variance v.
+    Claim.  (D + s) b/sqrt(v), with the charge s for roundings, decay b and variance v; for a
+    matrix of reversions `linear_diffusions.position_mu`.
     """
+    raise InvalidDescription(f"mechanism must be a diffusion, got {type(process).__name__}.")
+
+
+@mu_at.register
+def _linear_position(process: LinearDiffusion, time: float) -> float:
+    return linear_diffusions.position_mu(process, check.real("time", time, above=0.0))
+
+
+@mu_at.register
+def _gaussian_position(process: GaussianDiffusion, time: float) -> float:
     signal = process.charged_sensitivity * process.signal_at(time)
     return inflate(max(signal, SMALLEST_POSITIVE), RAISED)
 
 
-def guarantee_at(process: GaussianDiffusion, time: float) -> GaussianDP:
+def guarantee_at(process: Process, time: float) -> GaussianDP:
     """Return the exact guarantee of the position at a time."""
     return GaussianDP(mu_at(process, time))
 
@@ -41,9 +58,27 @@ def intrinsic_sensitivity(process: GaussianDiffusion) -> float:
     return inflate(max(mu * mu / 2.0, SMALLEST_POSITIVE), RAISED)
 
 
-def time_for(process: GaussianDiffusion, mu: float) -> float:
+def goal(mu: float | None, epsilon: float | None, delta: float | None) -> float:
+    """Return the largest mu that meets a mu, or an epsilon and a delta; exactly one of both."""
+    if mu is not None and epsilon is None and delta is None:
+        return check.real("mu", mu, above=0.0)
+    if mu is not None or epsilon is None or delta is None:
+        raise InvalidDescription("target must be exactly one of: mu; epsilon and delta.")
+    found = GaussianDP.from_target(epsilon=epsilon, delta=delta).mu
+    return check.real("mu for epsilon and delta", found, above=0.0, cure="choose 0 < delta < 1")
+
+
+@singledispatch
+def time_for(process: Process, mu: float) -> float:
     """Return the earliest time found at which the release is certified mu-Gaussian private."""
-    mu = check.real("mu", mu, above=0.0)
+    start = process.time
+    while mu_at(process, start) <= mu:
+        start /= 2.0
+    return smallest_satisfying(lambda t: mu_at(process, t) <= mu, start, relative=1e-12)
+
+
+@time_for.register
+def _gaussian_time(process: GaussianDiffusion, mu: float) -> float:
     # a time that no double holds is replaced by the next one, which is only more private
     near = process.time_near(process.charged_sensitivity / mu)
     time, nudge = max(near, sys.float_info.min), 4e-16
@@ -59,19 +94,33 @@ def path_guarantee(release: NestedRelease) -> GaussianDP:
 
 def tree_guarantee(release: BranchedRelease) -> GaussianDP:
     """Return what the seen positions of a tree tell together, exactly."""
+    return GaussianDP(_of_tree(release.mechanism, release))
+
+
+@singledispatch
+def _of_tree(process: Process, release: BranchedRelease) -> float:
+    raise InvalidDescription(f"mechanism must be a diffusion, got {type(process).__name__}.")
+
+
+@_of_tree.register
+def _linear_tree(process: LinearDiffusion, release: BranchedRelease) -> float:
+    return linear_diffusions.tree_mu(release, process)
+
+
+@_of_tree.register
+def _gaussian_tree(process: GaussianDiffusion, release: BranchedRelease) -> float:
     names = release.seen_names
-    signal = max(math.sqrt(_precision(release, set(names))), _FLOOR)
+    signal = max(math.sqrt(_precision(release, process, set(names))), _FLOOR)
     # Each position on the way adds about eight roundings; decays add their exponent's.
-    decays = (release.mechanism.decay_after(release.times[name]) for name in names)
+    decays = (process.decay_after(release.times[name]) for name in names)
     reach = max(-math.log(max(decay, SMALLEST_POSITIVE)) for decay in decays)
     slack = (16.0 * (len(release.branches) + 2) + 4.0 * reach) * UNIT
-    signal *= release.mechanism.charged_sensitivity
-    return GaussianDP(inflate(max(signal, SMALLEST_POSITIVE), slack))
+    signal *= process.charged_sensitivity
+    return inflate(max(signal, SMALLEST_POSITIVE), slack)
 
 
-def _precision(release: BranchedRelease, held: set[str]) -> float:
+def _precision(release: BranchedRelease, process: GaussianDiffusion, held: set[str]) -> float:
     """Knowledge of the statistic, gathered from the leaves upwards."""
-    process = release.mechanism
     known: dict[str | None, float] = dict.fromkeys(release.branches, 0.0)
     known[None] = 0.0
     for name in reversed(list(release.branches)):
