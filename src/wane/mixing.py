@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from wane.describe import check
+from wane import arguments
 from wane.describe.batches import Cyclic, Poisson, ShuffledOnce
 from wane.describe.descent import NoisyDescent
 from wane.errors import InvalidDescription, NoTheoremApplies
@@ -81,8 +81,8 @@ def mixing_of_modulus(
     of a convex function, onto a set of this diameter.  Blocks of up to 4,000 steps are tried,
     until longer ones gain nothing.
     """
-    std = check.real("noise_std", noise_std, above=0.0)
-    widest = check.real("diameter", diameter, above=0.0)
+    std = arguments.real("noise_std", noise_std, above=0.0)
+    widest = arguments.real("diameter", diameter, above=0.0)
     if not 0.0 < tv < 1.0:
         raise InvalidDescription(f"tv must be between 0 and 1, got {tv:g}.")
     best: Mixing | None = None
@@ -124,7 +124,7 @@ class Forgotten:
 
 def forgotten(run: NoisyDescent, steps: int) -> Forgotten:
     """Return how close two copies of the chain are after this many steps, not boosted."""
-    check.whole("steps", steps, least=1, most=MOST_STEPS)
+    arguments.whole("steps", steps, least=1, most=MOST_STEPS)
     made = []
     for chain in _chains(run):
         if chain.exceeded == 0.0:

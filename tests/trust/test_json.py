@@ -51,7 +51,7 @@ def test_endless_numbers_and_nesting_are_refused():
 
 def test_whole_numbers_beyond_doubles_are_refused_by_name():
     with pytest.raises(InvalidDescription, match="step_size must be a finite number"):
-        wane.describe.check.real("step_size", 10**309)
+        wane.arguments.real("step_size", 10**309)
 
 
 def test_all_else_is_read_as_the_standard_library_reads_it():

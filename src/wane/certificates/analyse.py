@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from wane import arguments
 from wane.certificates.certificate import Certificate
 from wane.certificates.parts import CertifiedRelease
-from wane.describe import EveryIterate, Fact, NoisyDescent, StatedRelease, check
+from wane.describe import EveryIterate, Fact, NoisyDescent, StatedRelease
 from wane.describe.description import Description
 from wane.describe.facts import Facts
 from wane.describe.samples import OverdampedRun
@@ -41,7 +42,7 @@ def certify(
         >>> round(wane.certify(run).mu, 4)
         0.6982
     """
-    check.kind("run", run, (NoisyDescent, StatedRelease, Description))
+    arguments.kind("run", run, (NoisyDescent, StatedRelease, Description))
     if isinstance(run, Description):
         _ = run.declared_adjacency  # refused here if nobody said
     asked, stated = THEOREMS if theorems is None else tuple(theorems), Facts(tuple(facts))

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from scipy.special import ndtri
 
+from wane import arguments
 from wane.certificates.certificate import Certificate
 from wane.certificates.targets import PrivacyGoal
-from wane.describe import check
 from wane.guarantees import GaussianDP
 from wane.numerics.rounding import inflate
 
@@ -30,7 +30,7 @@ class AdvantageGoal(PrivacyGoal):
     advantage: float
 
     def __post_init__(self) -> None:
-        check.real("advantage", self.advantage, above=0.0, most=1.0)
+        arguments.real("advantage", self.advantage, above=0.0, most=1.0)
 
     @property
     def level(self) -> float:
@@ -57,11 +57,13 @@ class DetectionGoal(PrivacyGoal):
     true_positive_rate: float
 
     def __post_init__(self) -> None:
-        low = check.real(
+        low = arguments.real(
             "false_positive_rate", self.false_positive_rate, above=0.0, most=_BELOW_ONE
         )
         cure = "guessing at random has as many true positives as false ones"
-        check.real("true_positive_rate", self.true_positive_rate, above=low, most=1.0, cure=cure)
+        arguments.real(
+            "true_positive_rate", self.true_positive_rate, above=low, most=1.0, cure=cure
+        )
 
     @property
     def level(self) -> float:
@@ -97,9 +99,9 @@ class GuessGoal(PrivacyGoal):
     success: float
 
     def __post_init__(self) -> None:
-        p = check.real("prior", self.prior, above=0.0, most=_BELOW_ONE)
+        p = arguments.real("prior", self.prior, above=0.0, most=_BELOW_ONE)
         cure = "the prior alone is right as often as max(prior, 1 - prior)"
-        check.real("success", self.success, above=max(p, 1.0 - p), most=1.0, cure=cure)
+        arguments.real("success", self.success, above=max(p, 1.0 - p), most=1.0, cure=cure)
 
     @property
     def level(self) -> float:

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 
+from wane import arguments
 from wane.certificates.analyse import FactsOf, certify_with, no_facts
 from wane.certificates.certificate import Certificate
 from wane.certificates.goals import goal_of
 from wane.certificates.measures import gaussian_mu_of
 from wane.certificates.presented import PresentedCalibration
 from wane.certificates.targets import PrivacyGoal
-from wane.describe import NoisyDescent, check
+from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import Guarantee
 from wane.numerics.roots import first_at_most
@@ -102,7 +103,7 @@ def calibrate(
     another, so `facts` is a function, which is asked of every run that is tried; where it raises
     `Unreachable` it says nothing.  Raises `Unreachable` if no setting will do.
     """
-    check.kind("run", run, (NoisyDescent,))
+    arguments.kind("run", run, (NoisyDescent,))
     attacks = {"advantage": advantage, "attack": attack, "guess": guess}
     goal = goal_of(epsilon=epsilon, delta=delta, renyi=renyi, zcdp=zcdp, mu=mu, **attacks)
     return _SEARCHES[_over(over)](run, _Search(goal, facts))

@@ -10,6 +10,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
+from wane import arguments
 from wane.certificates.measures import (
     DEFAULT_DELTA,
     epsilon_of,
@@ -20,7 +21,7 @@ from wane.certificates.measures import (
 )
 from wane.certificates.parts import CertifiedRelease
 from wane.certificates.presented import PresentedCertificate
-from wane.describe import Adjacency, Fact, NoisyDescent, check
+from wane.describe import Adjacency, Fact, NoisyDescent
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP, Guarantee
 from wane.numerics.rounding import inflate
@@ -53,7 +54,7 @@ class Certificate(PresentedCertificate):
         if not self.parts:
             raise InvalidDescription("parts must hold at least one release, got none.")
         for part in self.parts:
-            check.kind("parts", part, (CertifiedRelease,))
+            arguments.kind("parts", part, (CertifiedRelease,))
         found = {part.adjacency for part in self.parts}
         if len(found) > 1:
             names = " and ".join(sorted(a.value for a in found))
@@ -137,7 +138,7 @@ class Certificate(PresentedCertificate):
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest certified epsilon at `delta`, never rounded down."""
-        check.real("delta", delta, least=0.0, most=1.0)
+        arguments.real("delta", delta, least=0.0, most=1.0)
         claims = self._claims
         if len(self.parts) > 1 and not self.void_because:
             claims = (self.guarantee_at(delta), *claims)
@@ -145,17 +146,17 @@ class Certificate(PresentedCertificate):
 
     def delta(self, epsilon: float) -> float:
         """Return the smallest certified delta at `epsilon`, never rounded down."""
-        check.real("epsilon", epsilon, least=0.0)
+        arguments.real("epsilon", epsilon, least=0.0)
         return min(1.0, self._least(lambda g: in_range(g.delta, epsilon)))
 
     def renyi(self, order: float) -> float:
         """Return the smallest certified Renyi divergence of this order, never rounded down."""
-        check.real("order", order, above=1.0)
+        arguments.real("order", order, above=1.0)
         return self._least(lambda g: in_range(g.renyi, order))
 
     def true_positive_rate(self, false_positive_rate: float) -> float:
         """Return a bound on an attacker's true-positive rate at this false-positive rate."""
-        check.real("false_positive_rate", false_positive_rate, least=0.0, most=1.0)
+        arguments.real("false_positive_rate", false_positive_rate, least=0.0, most=1.0)
         if self.void_because:
             return 1.0
         return self._least(lambda g: power_of(g, false_positive_rate))
@@ -287,7 +288,7 @@ def together(certificates: Iterable[Certificate]) -> Certificate:
     """
     made = tuple(certificates)
     for certificate in made:
-        check.kind("certificates", certificate, (Certificate,))
+        arguments.kind("certificates", certificate, (Certificate,))
     reasons = dict.fromkeys(reason for c in made for reason in c.void_because)
     return Certificate(tuple(part for c in made for part in c.parts), tuple(reasons))
 

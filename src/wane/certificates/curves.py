@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from wane import arguments
 from wane.certificates.analyse import FactsOf, certify_with, no_facts
 from wane.certificates.certificate import Certificate
 from wane.certificates.measures import epsilon_of
 from wane.certificates.presented import PresentedCurve
-from wane.describe import NoisyDescent, check
+from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription
 from wane.theorems.theorem import Applies
 
@@ -53,8 +54,8 @@ def curve(
     `facts` is a function, asked of each run along the curve: what is true of one is not of others.
     """
     axis = _axis(over)
-    check.real("delta", delta, above=0.0, most=1.0)
-    values = _grid(axis, start, stop, check.whole("points", points, least=2, most=10_000))
+    arguments.real("delta", delta, above=0.0, most=1.0)
+    values = _grid(axis, start, stop, arguments.whole("points", points, least=2, most=10_000))
     rows = [_epsilons(certify_with(_at(run, axis, value), facts), delta) for value in values]
     names = list(dict.fromkeys(name for row in rows for name in row))
     theorems = {name: tuple(row.get(name) for row in rows) for name in names}
@@ -71,8 +72,8 @@ def _axis(over: Axis | str) -> Axis:
 
 
 def _grid(axis: Axis, start: float, stop: float, points: int) -> Sequence[float]:
-    low = check.real("start", start, above=0.0)
-    high = check.real("stop", stop, above=0.0)
+    low = arguments.real("start", start, above=0.0)
+    high = arguments.real("stop", stop, above=0.0)
     if high <= low:
         raise InvalidDescription(f"stop must be above start={start:g}, got {stop:g}.")
     grid = [low * (high / low) ** (i / (points - 1)) for i in range(points - 1)] + [high]

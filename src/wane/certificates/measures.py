@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from wane.describe import check
+from wane import arguments
 from wane.guarantees import GaussianDP, Guarantee, RenyiDP
 from wane.guarantees.renyi import LinearCurve
 
@@ -28,7 +28,7 @@ def zcdp_of(guarantee: Guarantee) -> float | None:
 
 def epsilon_of(guarantee: Guarantee, delta: float) -> float:
     """Return a guarantee's epsilon at `delta`; infinite where its computation has no answer."""
-    check.real("delta", delta, least=0.0, most=1.0)
+    arguments.real("delta", delta, least=0.0, most=1.0)
     return in_range(guarantee.epsilon, delta)
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from wane import arguments
 from wane.audit.lower_bound import LowerBound, lower_bound
 from wane.certificates.groups import grouped
 from wane.certificates.measures import DEFAULT_DELTA, epsilon_of, gaussian_mu_of, in_range
-from wane.describe import Adjacency, Fact, NoisyDescent, check
+from wane.describe import Adjacency, Fact, NoisyDescent
 from wane.describe.samples import OverdampedRun
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import Guarantee
@@ -85,7 +86,7 @@ class CertifiedRelease(Answers[Guarantee]):
 
         Every theorem's guarantee becomes that of a group; one that gives none no longer applies.
         """
-        size = check.whole("rows_per_person", rows_per_person, least=1)
+        size = arguments.whole("rows_per_person", rows_per_person, least=1)
         if self.rows_per_person != 1:
             raise InvalidDescription(
                 f"rows_per_person must be set once, got {size} after {self.rows_per_person}."

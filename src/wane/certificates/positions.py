@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import NoisyDescent, check
+from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.theorems.joint_programme.statement import last_iterate
 from wane.theorems.lemmas import positions as records
@@ -51,7 +52,7 @@ def mu_of_group(run: NoisyDescent, batches: Sequence[int]) -> float:
             f"got {run.total_steps}; certify(run).group(size) covers any run."
         )
     last = run.steps_per_epoch - 1
-    held = [check.whole("batches", b, least=0, most=last) for b in batches]
+    held = [arguments.whole("batches", b, least=0, most=last) for b in batches]
     if not held:
         return 0.0
     return math.sqrt(records.group(run, held))

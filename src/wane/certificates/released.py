@@ -6,9 +6,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from wane import arguments
 from wane.certificates.analyse import certify
 from wane.certificates.certificate import Certificate
-from wane.describe import check
 from wane.describe.description import Description
 from wane.describe.diffusion import Outside
 
@@ -59,7 +59,7 @@ def release(
     """
     from wane.run.drawing import drawn  # slow to import
 
-    check.kind("mechanism", mechanism, (Description,))
+    arguments.kind("mechanism", mechanism, (Description,))
     certificate = certify(mechanism).for_persons(rows_per_person)
     if seed_voids_privacy is not None:
         certificate = certificate.void((SEEDED,))

@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from wane import arguments
 from wane.certificates.analyse import certify
 from wane.certificates.certificate import Certificate, together
 from wane.certificates.parts import CertifiedRelease
-from wane.describe import Adjacency, Fact, StatedRelease, check
+from wane.describe import Adjacency, Fact, StatedRelease
 from wane.describe.facts import without_facts
 from wane.describe.kinds import description_from_fields, description_to_fields
 from wane.guarantees import Guarantee
@@ -56,12 +57,12 @@ def _part_out(part: CertifiedRelease) -> dict[str, Any]:
 
 
 def _part_in(part: Mapping[str, Any]) -> Certificate:
-    rows = check.whole("rows_per_person", part.get("rows_per_person", 1), least=1)
+    rows = arguments.whole("rows_per_person", part.get("rows_per_person", 1), least=1)
     if "run" in part:
         facts = [Fact.from_fields(fact) for fact in part.get("facts", ())]
         described = description_from_fields(without_facts(part["run"]))
         return certify(described, facts=facts).for_persons(rows)
-    adjacency = check.member("adjacency", part["adjacency"], Adjacency)
+    adjacency = arguments.member("adjacency", part["adjacency"], Adjacency)
     return certify(
         _release(str(part["name"]), part["guarantee"], str(part["source"]), adjacency, rows)
     )

@@ -8,12 +8,11 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
 
-from wane import report
+from wane import arguments, report
 from wane.certificates import Certificate, bracket_fields, certify
 from wane.cli.commands import proper
 from wane.cli.folder import check_new
 from wane.cli.options import Result, Verb, add_delta, number, whole
-from wane.describe import check
 from wane.errors import Unreachable
 from wane.losses.files import read_run
 from wane.report.text import shown_down
@@ -98,7 +97,7 @@ def _seconds(*ways: Callable[[Any], Any]) -> float:
 def _trials(options: Namespace, seconds: float) -> int:
     if options.minutes is None:
         return int(options.trials)
-    minutes = check.real("minutes", options.minutes, above=0.0)
+    minutes = arguments.real("minutes", options.minutes, above=0.0)
     fit = int(min(60.0 * minutes / seconds, MOST_TRIALS))
     trials = fit if options.trials is None else min(fit, int(options.trials))
     if fit < LEAST_TRIALS:

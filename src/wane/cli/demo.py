@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from wane import learn, report
+from wane import arguments, learn, report
 from wane.arrays import Array, Mask
 from wane.certificates import Particulars, certify
 from wane.cli.commands import proper
 from wane.cli.folder import new_folder
 from wane.cli.options import Verb, add_delta, number
 from wane.cli.release import Release
-from wane.describe import Adjacency, Cyclic, check
+from wane.describe import Adjacency, Cyclic
 from wane.errors import MissingExtra
 
 FACTORS = (1, 10, 100)
@@ -51,7 +51,7 @@ def register(verb: Verb) -> None:
 def demo(options: Namespace) -> tuple[dict[str, Any], str]:
     """`wane demo`."""
     delta = proper(options.delta)
-    check.real("epsilon", options.epsilon, above=0.0)
+    arguments.real("epsilon", options.epsilon, above=0.0)
     records = _breast_cancer()
     with new_folder(options.out, force=True) as folder:
         models = _fits(records, options.epsilon, delta)

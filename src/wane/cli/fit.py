@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wane import learn
+from wane import arguments, learn
 from wane.cli.folder import new_file, new_folder, write_text
 from wane.cli.options import (
     Result,
@@ -27,7 +27,7 @@ from wane.cli.options import (
     whole,
 )
 from wane.cli.release import Release, write_json
-from wane.describe import Adjacency, check
+from wane.describe import Adjacency
 from wane.describe.files import sha256_of
 from wane.errors import InvalidDescription, MissingExtra
 from wane.report.text import certificate_text
@@ -180,7 +180,7 @@ def _fit(options: Namespace) -> Result:
 
 def _fit_to(model: Any, data: str, described: Schema, most_mib: float) -> None:
     """Fit in memory, or block by block where the file's summary says that it is too large."""
-    most = check.real("--stream-above", most_mib, least=0.0) * 2**20
+    most = arguments.real("--stream-above", most_mib, least=0.0) * 2**20
     size = parquet_bytes(data, described)
     if size is not None and size > most:
         learn.fit_table(model, data, described)
@@ -228,7 +228,7 @@ def _rows_per_person(options: Namespace, described: Schema) -> int:
     asked = options.rows_per_person
     if asked is None:
         return described.rows_per_person
-    if check.whole("--rows-per-person", asked, least=1) < described.rows_per_person:
+    if arguments.whole("--rows-per-person", asked, least=1) < described.rows_per_person:
         raise InvalidDescription(
             f"--rows-per-person must be at least {described.rows_per_person}, as the schema says, "
             f"got {asked}; correct the schema if nobody has as many."
@@ -238,8 +238,8 @@ def _rows_per_person(options: Namespace, described: Schema) -> int:
 
 def _estimator(options: Namespace, described: Schema) -> Any:
     kind = models_by_command()[options.model]
-    check.real("epsilon", options.epsilon, above=0.0)
-    check.real("delta", options.delta, above=0.0, most=0.5)
+    arguments.real("epsilon", options.epsilon, above=0.0)
+    arguments.real("delta", options.delta, above=0.0, most=0.5)
     return kind(
         epsilon=options.epsilon,
         delta=options.delta,

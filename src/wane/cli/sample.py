@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from wane import arguments
 from wane.certificates import Particulars, certificate_document
 from wane.certificates.fields import json_number
 from wane.cli.folder import new_folder
@@ -23,7 +24,7 @@ from wane.cli.options import (
     whole,
 )
 from wane.cli.release import TUNING, write_certificate, write_json
-from wane.describe import Adjacency, check, files
+from wane.describe import Adjacency, files
 from wane.describe.fields import run_to_fields
 from wane.errors import InvalidDescription
 from wane.report.text import certificate_text, shown
@@ -126,10 +127,10 @@ def _described(path: Path) -> Job:
             f"{path} must not hold {unknown[0]!r:.60}; known are {', '.join(sorted(known))}."
         )
     said = {name: value for name, value in given.items() if name != "kind"}
-    check.kind("intercept", said.get("intercept", True), (bool,))
+    arguments.kind("intercept", said.get("intercept", True), (bool,))
     for name in ("data", "schema"):
         if name in said:
-            check.kind(name, said[name], (str,))
+            arguments.kind(name, said[name], (str,))
             said[name] = str(path.parent / said[name])
     return Job(**said)
 
@@ -143,12 +144,12 @@ def _estimator(job: Job, described: Schema, options: Namespace) -> Any:
             "of each person, or fit a model instead."
         )
     common = {
-        "epsilon": check.real("epsilon", job.require("epsilon"), above=0.0),
-        "delta": check.real("delta", job.require("delta"), above=0.0, most=0.5),
+        "epsilon": arguments.real("epsilon", job.require("epsilon"), above=0.0),
+        "delta": arguments.real("delta", job.require("delta"), above=0.0, most=0.5),
         "adjacency": _adjacency(job.require("adjacency")),
         "feature_norm": described.feature_norm,
         "n_samples": job.samples,
-        "prior_precision": check.real("prior_precision", job.prior_precision, above=0.0),
+        "prior_precision": arguments.real("prior_precision", job.prior_precision, above=0.0),
         "temperature": job.temperature,
         "order": job.order,
         "distance": job.distance,

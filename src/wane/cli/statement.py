@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
+from wane import arguments
 from wane.certificates import certify, is_sealed
 from wane.certificates.document import FORMAT, VERSION, certificate_document
 from wane.cli.commands import proper
 from wane.cli.options import Verb, add_delta
-from wane.describe import check
 from wane.describe.facts import stated_from_fields, without_facts
 from wane.describe.fields import run_from_fields
 from wane.describe.files import read_table
@@ -67,9 +67,9 @@ def _check(document: dict[str, Any]) -> None:
     if not isinstance(described, dict):
         raise InvalidDescription("description must be in the document, got nothing.")
     run_from_fields(without_facts(described))
-    check.real("delta", document.get("delta"), least=0.0, most=1.0)
+    arguments.real("delta", document.get("delta"), least=0.0, most=1.0)
     if document.get("epsilon") != "infinity":
-        check.real("epsilon", document.get("epsilon"), least=0.0)
+        arguments.real("epsilon", document.get("epsilon"), least=0.0)
     if document.get("status") not in ("certified", "void"):
         raise InvalidDescription(
             f"status must be certified or void, got {document.get('status')!a:.60}."

@@ -7,9 +7,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wane import arguments
 from wane.cli.options import Result, Verb
 from wane.cli.patience import OutOfTime, limited
-from wane.describe import check
 from wane.describe.files import read_table
 from wane.errors import InvalidDescription, MissingExtra
 from wane.signing import ENVELOPE
@@ -53,7 +53,7 @@ def verify_file(options: Namespace) -> Result:
         raise MissingExtra(
             f"verify needs python-flint ({error}); pip install wane[verify]."
         ) from None
-    seconds = check.real("seconds", options.seconds, above=0.0)
+    seconds = arguments.real("seconds", options.seconds, above=0.0)
     place = Path(options.certificate)
     if options.identity is not None:
         unsigned = _unsigned(place, options.identity)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from wane.describe import check
+from wane import arguments
 from wane.errors import InvalidDescription
 
 MOST_STEPS = 10**15
@@ -45,13 +45,13 @@ class Target:
 
     def __post_init__(self) -> None:
         """Refuse what was not declared or cannot be."""
-        L = check.real("smoothness", self.smoothness, above=0.0, cure=_DECLARE)
-        check.real("strong_convexity", self.strong_convexity, least=-L, most=L, cure=_DECLARE)
-        check.whole("dimension", self.dimension, least=1)
+        L = arguments.real("smoothness", self.smoothness, above=0.0, cure=_DECLARE)
+        arguments.real("strong_convexity", self.strong_convexity, least=-L, most=L, cure=_DECLARE)
+        arguments.whole("dimension", self.dimension, least=1)
         for name in ("laplacian_lipschitz", "gradient_bound"):
             value = getattr(self, name)
             if value is not None:
-                check.real(name, value, least=0.0)
+                arguments.real(name, value, least=0.0)
         if self.gradient_bound is not None and self.strong_convexity > 0.0:
             raise InvalidDescription(
                 f"gradient_bound must be None for a strongly convex potential on the whole space, "
@@ -90,7 +90,7 @@ class PointStart:
     def __post_init__(self) -> None:
         """Refuse a negative distance."""
         if self.distance is not None:
-            check.real("distance", self.distance, least=0.0)
+            arguments.real("distance", self.distance, least=0.0)
 
     @property
     def variance(self) -> float:
@@ -112,9 +112,9 @@ class NormalStart:
 
     def __post_init__(self) -> None:
         """Refuse a negative distance or no variance."""
-        check.real("variance", self.variance, above=0.0, cure="use PointStart for a point")
+        arguments.real("variance", self.variance, above=0.0, cure="use PointStart for a point")
         if self.distance is not None:
-            check.real("distance", self.distance, least=0.0)
+            arguments.real("distance", self.distance, least=0.0)
 
 
 InitialLaw = PointStart | NormalStart
@@ -122,8 +122,8 @@ InitialLaw = PointStart | NormalStart
 
 def distance_bound(target: Target, gradient_norm: float) -> float:
     """The minimiser is at most |grad F(x)| / strong_convexity away from x."""
-    m = check.real("strong_convexity", target.strong_convexity, above=0.0)
-    norm = check.real("gradient_norm", gradient_norm, least=0.0)
+    m = arguments.real("strong_convexity", target.strong_convexity, above=0.0)
+    norm = arguments.real("gradient_norm", gradient_norm, least=0.0)
     return norm / m * (1.0 + 4e-16)
 
 
@@ -165,8 +165,8 @@ class Underdamped:
     def __post_init__(self) -> None:
         """Refuse an unstable step size, naming the largest stable one."""
         _check_common(self)
-        check.real("friction", self.friction, above=0.0)
-        check.real("inverse_mass", self.inverse_mass, above=0.0)
+        arguments.real("friction", self.friction, above=0.0)
+        arguments.real("inverse_mass", self.inverse_mass, above=0.0)
         most = largest_underdamped_step(self.target, self.friction, self.inverse_mass)
         _check_stable(self.step_size, most)
 
@@ -188,8 +188,8 @@ class Diffusion:
     def __post_init__(self) -> None:
         """Refuse a time that is not positive."""
         check_start(self.target, self.start)
-        check.real("time", self.time, above=0.0)
-        check.real("temperature", self.temperature, above=0.0)
+        arguments.real("time", self.time, above=0.0)
+        arguments.real("temperature", self.temperature, above=0.0)
 
 
 Chain = Overdamped | Underdamped
@@ -230,15 +230,15 @@ def largest_underdamped_step(target: Target, friction: float, inverse_mass: floa
 
 def _check_common(chain: Overdamped | Underdamped) -> None:
     check_start(chain.target, chain.start)
-    check.real("step_size", chain.step_size, above=0.0)
-    check.whole("steps", chain.steps, least=1, most=MOST_STEPS)
-    check.real("temperature", chain.temperature, above=0.0)
+    arguments.real("step_size", chain.step_size, above=0.0)
+    arguments.whole("steps", chain.steps, least=1, most=MOST_STEPS)
+    arguments.real("temperature", chain.temperature, above=0.0)
 
 
 def check_start(target: Target, start: InitialLaw) -> None:
     """Refuse a start whose distance was computed for another potential."""
-    check.kind("target", target, (Target,))
-    check.kind("start", start, (PointStart, NormalStart))
+    arguments.kind("target", target, (Target,))
+    arguments.kind("start", start, (PointStart, NormalStart))
     if start.target is not None and start.target != target:
         raise InvalidDescription(
             f"start must be one of this target, got a distance of {start.distance} that was "

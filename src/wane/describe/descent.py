@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check, derived
+from wane.describe import derived
 from wane.describe.arrays import read_only
 from wane.describe.batches import Batches, FullBatch
 from wane.describe.domains import Domain, Unbounded
@@ -44,13 +45,13 @@ class NoisyDescent:
     public: PublicRecords | None = None
 
     def __post_init__(self) -> None:
-        check.kind("objective", self.objective, (Objective,))
-        check.kind("domain", self.domain, (Domain,))
+        arguments.kind("objective", self.objective, (Objective,))
+        arguments.kind("domain", self.domain, (Domain,))
         object.__setattr__(self, "batches", batches_of("batches", self.batches))
         object.__setattr__(self, "adjacency", adjacency_of("adjacency", self.adjacency))
         object.__setattr__(self, "release", release_of("release", self.release))
-        check.whole("records", self.records, least=1, most=MOST_STEPS)
-        check.whole("cool_down", self.cool_down, least=0, most=MOST_STEPS)
+        arguments.whole("records", self.records, least=1, most=MOST_STEPS)
+        arguments.whole("cool_down", self.cool_down, least=0, most=MOST_STEPS)
         if self.batch_size > self.records:
             raise InvalidDescription(
                 f"batches.size must be at most records={self.records}, got {self.batch_size}."
@@ -79,16 +80,16 @@ class NoisyDescent:
             raise InvalidDescription(
                 f"{' and '.join(missing)} must be given, got nothing (or give a schedule)."
             )
-        check.whole("steps", self.steps, least=1, most=MOST_STEPS)
-        check.kind("noise", self.noise, NOISES)
-        step = check.real("step_size", self.step_size, above=0.0)
+        arguments.whole("steps", self.steps, least=1, most=MOST_STEPS)
+        arguments.kind("noise", self.noise, NOISES)
+        step = arguments.real("step_size", self.step_size, above=0.0)
         object.__setattr__(self, "step_size", step)
 
     def _check_schedule(self, schedule: object) -> None:
         if isinstance(schedule, tuple | list):
             schedule = Schedule(schedule)
             object.__setattr__(self, "schedule", schedule)
-        check.kind("schedule", schedule, (Schedule,))
+        arguments.kind("schedule", schedule, (Schedule,))
         assert isinstance(schedule, Schedule)
         if self.step_size is not None or self.noise is not None or self.cool_down:
             raise InvalidDescription(
@@ -115,7 +116,7 @@ class NoisyDescent:
                     "the schedule uses them."
                 )
             return
-        check.kind("public", self.public, (PublicRecords,))
+        arguments.kind("public", self.public, (PublicRecords,))
         if not wanted:
             raise InvalidDescription(
                 "schedule must have a phase with public = true where public records are given, "

@@ -24,8 +24,8 @@ from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.accuracy import Comparison, compared
 from wane.describe.description import Description, Row
 from wane.describe.noise import FEWEST_ULPS
@@ -181,11 +181,11 @@ class GaussianDiffusion(Process):
         if self.adjacency is not None:
             object.__setattr__(self, "adjacency", adjacency_of("adjacency", self.adjacency))
         for name in ("sensitivity", "time", "diffusion_scale"):
-            self._keep(name, check.real(name, getattr(self, name), above=0.0))
+            self._keep(name, arguments.real(name, getattr(self, name), above=0.0))
         if self.norm_bound is not None:
-            self._keep("norm_bound", check.real("norm_bound", self.norm_bound, above=0.0))
+            self._keep("norm_bound", arguments.real("norm_bound", self.norm_bound, above=0.0))
         if self.dimension is not None:
-            check.whole("dimension", self.dimension, least=1)
+            arguments.whole("dimension", self.dimension, least=1)
         if not (0.0 < self.variance_after(self.time) < math.inf):
             raise InvalidDescription(
                 f"time must leave a noise that doubles can hold, got {self.time:g}; choose time or "
@@ -253,7 +253,7 @@ class GaussianDiffusion(Process):
         lost = 1.0 - self.scale
         if norm is None and lost > 0.0:
             norm = self._norm_bound()
-        size = 0.0 if norm is None else check.real("norm", norm, least=0.0)
+        size = 0.0 if norm is None else arguments.real("norm", norm, least=0.0)
         return self._shrinkage() ** 2 * size * size + d * self.variance_after(self.time)
 
     def comparison(self) -> Comparison:
@@ -274,7 +274,7 @@ class GaussianDiffusion(Process):
         chosen = self.dimension if dimension is None else dimension
         if chosen is None:
             raise InvalidDescription("dimension must be declared for this, got None.")
-        return check.whole("dimension", chosen, least=1)
+        return arguments.whole("dimension", chosen, least=1)
 
     @property
     def sensitivity_words(self) -> str:
@@ -354,7 +354,7 @@ class OrnsteinUhlenbeckMechanism(GaussianDiffusion):
     reversion: float
 
     def __post_init__(self) -> None:
-        self._keep("reversion", check.real("reversion", self.reversion, above=0.0))
+        self._keep("reversion", arguments.real("reversion", self.reversion, above=0.0))
         super().__post_init__()
 
     def decay_after(self, duration: float) -> float:

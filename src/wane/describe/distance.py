@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from wane.describe import check
+from wane import arguments
 from wane.describe.chain import Diffusion, Overdamped, Underdamped
 
 
@@ -44,7 +44,7 @@ class Question:
 
     def __post_init__(self) -> None:
         """Refuse orders below one."""
-        check.kind("chain", self.chain, (Overdamped, Underdamped, Diffusion))
-        check.real("order", self.order, least=1.0)
-        check.kind("direction", self.direction, (Direction,))
-        check.kind("reference", self.reference, (Reference,))
+        arguments.kind("chain", self.chain, (Overdamped, Underdamped, Diffusion))
+        arguments.real("order", self.order, least=1.0)
+        arguments.kind("direction", self.direction, (Direction,))
+        arguments.kind("reference", self.reference, (Reference,))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from wane.describe import check
+from wane import arguments
 from wane.describe.constants import defined
 from wane.describe.descent import NoisyDescent
 from wane.describe.fields import FACTS_OF_ONE_RUN, run_from_fields, run_to_fields
@@ -36,7 +36,7 @@ class FactKind(Enum):
 
 def fingerprint(run: NoisyDescent) -> str:
     """Return SHA-256 of the whole description, in canonical JSON: what a fact is bound to."""
-    check.kind("run", run, (NoisyDescent,))
+    arguments.kind("run", run, (NoisyDescent,))
     text = json.dumps(run_to_fields(run), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -56,8 +56,8 @@ class Fact:
     about: str
 
     def __post_init__(self) -> None:
-        check.kind("kind", self.kind, (FactKind,))
-        object.__setattr__(self, "value", check.real(self.kind.value, self.value, above=0.0))
+        arguments.kind("kind", self.kind, (FactKind,))
+        object.__setattr__(self, "value", arguments.real(self.kind.value, self.value, above=0.0))
         if not isinstance(self.about, str) or len(self.about) != 64:
             raise InvalidDescription(
                 f"about must be the fingerprint of a run, got {self.about!r:.80}; "
@@ -80,7 +80,7 @@ class Fact:
             raise InvalidDescription(
                 f"a fact must have the keys kind, value and about, got {given!r:.80}."
             )
-        kind = check.member("kind", given["kind"], FactKind)
+        kind = arguments.member("kind", given["kind"], FactKind)
         return cls(kind, given["value"], given["about"])
 
 
@@ -92,7 +92,7 @@ class Facts:
 
     def __post_init__(self) -> None:
         for fact in self.stated:
-            check.kind("facts", fact, (Fact,))
+            arguments.kind("facts", fact, (Fact,))
         named = [(fact.kind, fact.about) for fact in self.stated]
         if len(set(named)) < len(named):
             raise InvalidDescription(

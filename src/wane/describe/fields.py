@@ -7,7 +7,8 @@ from dataclasses import fields
 from enum import Enum
 from typing import Any
 
-from wane.describe import check, domains
+from wane import arguments
+from wane.describe import domains
 from wane.describe.batches import FullBatch
 from wane.describe.descent import NoisyDescent
 from wane.describe.domains import Diameter, Domain, Unbounded
@@ -48,7 +49,7 @@ def run_from_fields(given: object) -> NoisyDescent:
         "noise": _noise,
         "batches": batches_from_fields,
         "domain": _domain,
-        "adjacency": lambda v: check.member("adjacency", v, Adjacency),
+        "adjacency": lambda v: arguments.member("adjacency", v, Adjacency),
         "release": release_from_fields,
         "schedule": _schedule,
         "cool_down": _same,
@@ -113,7 +114,7 @@ def objective_from_fields(value: Any) -> Objective:
         )
     refuse_unknown("objective", table, {f.name: f for f in fields(Objective)})
     if "form" in table:
-        table["form"] = check.member("objective.form", table["form"], LossForm)
+        table["form"] = arguments.member("objective.form", table["form"], LossForm)
     if isinstance(table.get("dissipativity"), list):
         table["dissipativity"] = tuple(table["dissipativity"])
     return Objective(**table)

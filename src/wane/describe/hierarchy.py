@@ -16,7 +16,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from wane.describe import check
+from wane import arguments
 from wane.describe.description import Description, Row
 from wane.describe.diffusion import SECRET_NOISE, SECRET_STATISTIC, Process
 from wane.describe.kinds import class_of
@@ -177,9 +177,9 @@ class BranchedRelease(Hierarchy):
                     f"branches[{name!r}] must start at None or at a position named before it, got "
                     f"{parent!r:.60}."
                 )
-            span = check.real(f"branches[{name!r}].duration", duration, above=0.0)
+            span = arguments.real(f"branches[{name!r}].duration", duration, above=0.0)
             start = 0.0 if parent is None else times[parent]
-            times[name] = check.real(
+            times[name] = arguments.real(
                 f"time of branches[{name!r}]", start + span, least=self.mechanism.time
             )
             made[name] = Branch(parent, span)
@@ -300,7 +300,7 @@ def checked_levels(levels: Mapping[str, float], least: float = 0.0) -> dict[str,
     if not isinstance(levels, Mapping) or not levels:
         raise InvalidDescription(f"levels must name at least one level, got {levels!r:.60}.")
     return {
-        _name(name): check.real(f"levels[{name!r}]", value, above=0.0, least=least)
+        _name(name): arguments.real(f"levels[{name!r}]", value, above=0.0, least=least)
         for name, value in levels.items()
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from wane.describe import check
+from wane import arguments
 from wane.describe.arrays import read_only
 from wane.describe.description import Description, Row
 from wane.describe.diffusion import SECRET_NOISE, SECRET_STATISTIC, GaussianDiffusion
@@ -45,13 +45,13 @@ class KernelRelease(Description):
         return f"{type(self).__name__}: {self.summary()}"
 
     def __post_init__(self) -> None:
-        check.kind("before", self.before, (StatedRelease, GaussianDiffusion))
+        arguments.kind("before", self.before, (StatedRelease, GaussianDiffusion))
         if isinstance(self.before, StatedRelease) and self._unsuited(self.before):
             raise InvalidDescription(
                 "before must state mu, or epsilon and delta, for one row of a person, got "
                 f"{self.before.cost!r:.80}; state one of them."
             )
-        check.whole("power", self.power, least=1, most=MOST_POWER)
+        arguments.whole("power", self.power, least=1, most=MOST_POWER)
         rows = as_doubles(self._given())
         if rows.ndim == 2 and rows.shape[0] * rows.shape[1] > MOST_ENTRIES:
             raise InvalidDescription(

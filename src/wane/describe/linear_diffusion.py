@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.arrays import read_only
 from wane.describe.description import Row as TableRow
 from wane.describe.diffusion import SHARE_OF_SENSITIVITY, Process
@@ -76,10 +76,10 @@ class LinearDiffusion(Process):
         self._keep("reversion", rows_of("reversion", self.reversion))
         self._keep("covariance", positive_rows("covariance", self.covariance))
         if isinstance(self.sensitivity, (int, float)):
-            self._keep("sensitivity", check.real("sensitivity", self.sensitivity, above=0.0))
+            self._keep("sensitivity", arguments.real("sensitivity", self.sensitivity, above=0.0))
         else:
             self._keep("sensitivity", positive_rows("sensitivity", self.sensitivity))
-        self._keep("time", check.real("time", self.time, above=0.0))
+        self._keep("time", arguments.real("time", self.time, above=0.0))
         for name, above in (("centre", None), ("box", 0.0)):
             if getattr(self, name) is not None:
                 self._keep(name, entries(name, getattr(self, name), above=above))

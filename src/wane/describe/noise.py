@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wane.describe import check
+from wane import arguments
 from wane.errors import InvalidDescription
 
 Column = NDArray[np.float64]
@@ -28,7 +28,7 @@ class _Scale:
     power: ClassVar[int] = 1  # how the value grows when the deviation is scaled
 
     def __post_init__(self) -> None:
-        number = check.real(
+        number = arguments.real(
             f"noise.{self.key}", self.value, least=0.0, cure="noise is what makes the run private"
         )
         object.__setattr__(self, "value", number)

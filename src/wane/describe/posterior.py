@@ -15,7 +15,8 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from wane.describe import Adjacency, LossForm, NoisyDescent, Objective, Temperature, check, derived
+from wane import arguments
+from wane.describe import Adjacency, LossForm, NoisyDescent, Objective, Temperature, derived
 from wane.describe.chain import Overdamped, PointStart, Target
 from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
@@ -46,8 +47,8 @@ class Losses:
 
     def __post_init__(self) -> None:
         """Refuse clipped or ridged losses: the potential must be a sum of what is described."""
-        check.kind("objective", self.objective, (Objective,))
-        check.whole("dimension", self.dimension, least=1)
+        arguments.kind("objective", self.objective, (Objective,))
+        arguments.whole("dimension", self.dimension, least=1)
         if self.objective.clipped or self.objective.ridge:
             raise InvalidDescription(
                 "objective must be neither clipped nor ridged: clipped gradients need not be the "
@@ -59,10 +60,10 @@ class Losses:
                     f"objective.{name} must be declared to sample, got None; nothing is assumed."
                 )
         derived.refuse_impossible_bounds(self.objective, math.inf)
-        check.real("shared_curvature", self.shared_curvature, least=0.0)
+        arguments.real("shared_curvature", self.shared_curvature, least=0.0)
         for name in ("laplacian_lipschitz", "height_at_start", "range_of_loss"):
             if getattr(self, name) is not None:
-                check.real(name, getattr(self, name), least=0.0)
+                arguments.real(name, getattr(self, name), least=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,11 +86,11 @@ class Posterior:
 
     def __post_init__(self) -> None:
         """Refuse a posterior that is not strongly convex: no distance to it is certified."""
-        check.kind("losses", self.losses, (Losses,))
+        arguments.kind("losses", self.losses, (Losses,))
         object.__setattr__(self, "adjacency", adjacency_of("adjacency", self.adjacency))
-        check.whole("records", self.records, least=1)
-        check.real("prior_precision", self.prior_precision, least=0.0)
-        check.real("temperature", self.temperature, above=0.0)
+        arguments.whole("records", self.records, least=1)
+        arguments.real("prior_precision", self.prior_precision, least=0.0)
+        arguments.real("temperature", self.temperature, above=0.0)
         if not self.target.strong_convexity > 0.0:
             raise InvalidDescription(
                 f"prior_precision must make the potential strongly convex, got "
@@ -156,7 +157,7 @@ class Posterior:
 
         Together they are one descent in a product space, whose losses `stacked` describes.
         """
-        check.whole("samples", samples, least=1)
+        arguments.whole("samples", samples, least=1)
         return NoisyDescent(
             objective=replace(stacked(self.losses.objective, samples), ridge=self.ridge),
             records=self.records,

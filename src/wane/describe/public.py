@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wane.describe import check
+from wane import arguments
 from wane.describe.objective import Objective
 from wane.describe.schedule import MOST_STEPS
 from wane.errors import InvalidDescription
@@ -27,10 +27,10 @@ class PublicRecords:
     objective: Objective | None = None
 
     def __post_init__(self) -> None:
-        check.whole("public.records", self.records, least=1, most=MOST_STEPS)
+        arguments.whole("public.records", self.records, least=1, most=MOST_STEPS)
         if self.objective is None:
             return
-        check.kind("public.objective", self.objective, (Objective,))
+        arguments.kind("public.objective", self.objective, (Objective,))
         if self.objective.ridge:
             raise InvalidDescription(
                 f"public.objective.ridge must be absent, got {self.objective.ridge:g}; every step "

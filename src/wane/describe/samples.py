@@ -8,15 +8,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from wane.describe import (
-    Adjacency,
-    FullBatch,
-    LastIterate,
-    NoisyDescent,
-    Temperature,
-    check,
-    derived,
-)
+from wane import arguments
+from wane.describe import Adjacency, FullBatch, LastIterate, NoisyDescent, Temperature, derived
 from wane.describe.chain import Overdamped, Underdamped
 from wane.describe.description import Description, Row
 from wane.describe.domains import Unbounded
@@ -64,10 +57,10 @@ class Sampler:
                 f'sampler must be of kind "{KIND}" and hold {", ".join(sorted(names))}.'
             )
         for name in ("samples", "dimension"):
-            check.whole(f"sampler.{name}", given[name], least=1)
+            arguments.whole(f"sampler.{name}", given[name], least=1)
         for name in NUMBERS:
             if given[name] is not None:
-                check.real(f"sampler.{name}", given[name], least=0.0)
+                arguments.real(f"sampler.{name}", given[name], least=0.0)
         return cls(**{name: given[name] for name in names})
 
 
@@ -92,8 +85,8 @@ class SampledPosterior(Description):
 
     def __post_init__(self) -> None:
         """Refuse an unstable chain, naming the largest stable step size."""
-        check.kind("posterior", self.posterior, (Posterior,))
-        check.whole("samples", self.samples, least=1)
+        arguments.kind("posterior", self.posterior, (Posterior,))
+        arguments.whole("samples", self.samples, least=1)
         _ = self.chain
 
     @property
@@ -137,7 +130,7 @@ class SampledPosterior(Description):
         losses = dict(table.pop("losses"))
         objective = objective_from_fields(losses.pop("objective"))
         settings = {name: table.pop(name) for name in cls.chain_settings if name in table}
-        table["adjacency"] = check.member("adjacency", table.get("adjacency"), Adjacency)
+        table["adjacency"] = arguments.member("adjacency", table.get("adjacency"), Adjacency)
         posterior = Posterior(losses=Losses(objective=objective, **losses), **table)
         return cls(posterior=posterior, **settings)
 

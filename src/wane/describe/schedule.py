@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from wane import arguments
 from wane.arrays import Array, Mask
-from wane.describe import check
 from wane.describe.arrays import read_only
 from wane.describe.noise import NOISES, GradientNoise, Noise
 from wane.errors import InvalidDescription
@@ -38,11 +38,13 @@ class Phase:
     public: bool = False
 
     def __post_init__(self) -> None:
-        check.whole("repeat", self.repeat, least=1, most=MOST_STEPS)
-        object.__setattr__(self, "step_size", check.real("step_size", self.step_size, above=0.0))
-        check.kind("noise", self.noise, NOISES)
-        check.kind("cool_down", self.cool_down, (bool,))
-        check.kind("public", self.public, (bool,))
+        arguments.whole("repeat", self.repeat, least=1, most=MOST_STEPS)
+        object.__setattr__(
+            self, "step_size", arguments.real("step_size", self.step_size, above=0.0)
+        )
+        arguments.kind("noise", self.noise, NOISES)
+        arguments.kind("cool_down", self.cool_down, (bool,))
+        arguments.kind("public", self.public, (bool,))
         if self.cool_down and self.public:
             raise InvalidDescription(
                 "cool_down must be absent in a phase with public records, got both; a step uses "
@@ -73,7 +75,7 @@ class Schedule:
     def __init__(self, phases: Iterable[Phase]) -> None:
         rows = tuple(phases)
         for row in rows:
-            check.kind("schedule", row, (Phase,))
+            arguments.kind("schedule", row, (Phase,))
         if not rows:
             raise InvalidDescription("schedule must hold at least one phase, got none.")
         self._fill(

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.arrays import read_only
 from wane.errors import InvalidDescription
 
@@ -23,7 +23,7 @@ def entries(name: str, values: object, *, above: float | None = None) -> Row:
     if len(values) == 0:
         raise InvalidDescription(f"{name} must have at least one number, got none.")
     plain = values.tolist() if isinstance(values, np.ndarray) else values
-    return tuple(check.real(f"{name}[{i}]", v, above=above) for i, v in enumerate(plain))
+    return tuple(arguments.real(f"{name}[{i}]", v, above=above) for i, v in enumerate(plain))
 
 
 def rows_of(name: str, values: object) -> Row | Rows:

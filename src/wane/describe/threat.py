@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wane.describe import check
+from wane import arguments
 from wane.errors import InvalidDescription
 
 
@@ -49,7 +49,7 @@ class Iterates:
     name: ClassVar[str] = "listed-iterates"
 
     def __post_init__(self) -> None:
-        steps = tuple(check.whole("release", s, least=1) for s in self.steps)
+        steps = tuple(arguments.whole("release", s, least=1) for s in self.steps)
         if not steps:
             raise InvalidDescription(
                 "release must list at least one step, got []; use LastIterate() to release the end."

@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from wane import arguments
 from wane.certificates import Certificate
-from wane.describe import Adjacency, check
+from wane.describe import Adjacency
 from wane.errors import InvalidDescription, MissingExtra
 from wane.guarantees import GaussianDP, Guarantee
 
@@ -48,7 +49,7 @@ def measurement(
             )
         measure = dp.zero_concentrated_divergence()
     else:
-        check.real("delta", delta, above=0.0, most=1.0)
+        arguments.real("delta", delta, above=0.0, most=1.0)
         measure = dp.approximate(dp.max_divergence())
 
     def privacy_map(records: int) -> float | tuple[float, float]:

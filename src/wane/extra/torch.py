@@ -39,9 +39,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
 from wane.certificates import Certificate, certify
-from wane.describe import Adjacency, NoisyDescent, Phase, Schedule, check
+from wane.describe import Adjacency, NoisyDescent, Phase, Schedule
 from wane.describe.domains import Domain, Unbounded
 from wane.describe.fields import run_to_fields
 from wane.describe.noise import NOISES, Noise
@@ -117,11 +118,11 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
                 one `lr` and one `weight_decay`, which is `ridge` by another name.
             seed_voids_privacy: makes the run repeatable, and the certificate void.
         """
-        check.kind("head", head, (LinearHead,))
-        check.kind("loader", loader, (CyclicLoader, PoissonLoader))
-        check.kind("noise", noise, NOISES)
-        check.real("ridge", ridge, least=0.0)
-        defaults = {"lr": check.real("lr", lr, above=0.0), "weight_decay": ridge}
+        arguments.kind("head", head, (LinearHead,))
+        arguments.kind("loader", loader, (CyclicLoader, PoissonLoader))
+        arguments.kind("noise", noise, NOISES)
+        arguments.real("ridge", ridge, least=0.0)
+        defaults = {"lr": arguments.real("lr", lr, above=0.0), "weight_decay": ridge}
         super().__init__(groups_of(head, groups), defaults)
         lr, ridge = shared_numbers(head, self.param_groups)
         self._head, self._loader, self._noise = head, loader, noise
@@ -356,6 +357,6 @@ def certificate_of(optimizer: NoisySGD) -> Certificate:
 
     Void if the noise came from a seed.  `release` also rounds the weights, and ends the run.
     """
-    check.kind("optimizer", optimizer, (NoisySGD,))
+    arguments.kind("optimizer", optimizer, (NoisySGD,))
     made = certify(optimizer.description())
     return made.void((SEEDED,)) if optimizer._seeded else made

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from wane.describe import check
+from wane import arguments
 from wane.errors import InvalidDescription, MissingExtra
 
 try:
@@ -59,7 +59,7 @@ def shared_numbers(head: LinearHead, groups: list[dict[str, Any]]) -> tuple[floa
 
 def _numbers(group: dict[str, Any]) -> tuple[float, float]:
     rate, decay = (_plain(group[name]) for name in SHARED)
-    return check.real("lr", rate, above=0.0), check.real("weight_decay", decay, least=0.0)
+    return arguments.real("lr", rate, above=0.0), arguments.real("weight_decay", decay, least=0.0)
 
 
 def _plain(value: Any) -> Any:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import Objective, check
+from wane.describe import Objective
 from wane.errors import InvalidDescription, MissingExtra
 from wane.losses import Loss
 from wane.run import LinearSums
@@ -50,11 +51,11 @@ class LinearHead(nn.Module):  # type: ignore[misc]
             bias_apart: whether the intercept's row is a parameter of its own, `bias`.
         """
         super().__init__()
-        self.features = check.whole("features", features, least=1)
+        self.features = arguments.whole("features", features, least=1)
         self.link = link
-        self.feature_norm = check.real("feature_norm", feature_norm, above=0.0)
+        self.feature_norm = arguments.real("feature_norm", feature_norm, above=0.0)
         self.gradient_bound = gradient_bound
-        self.intercept = check.real("intercept", intercept, least=0.0)
+        self.intercept = arguments.real("intercept", intercept, least=0.0)
         self.objective(0.0)  # a bound that the link refuses is refused here
         rows = self.features + (self.intercept > 0.0)
         if bias_apart and not self.intercept:

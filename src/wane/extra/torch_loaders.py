@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from wane.describe import Cyclic, Poisson, check
+from wane import arguments
+from wane.describe import Cyclic, Poisson
 from wane.errors import InvalidDescription, MissingExtra
 from wane.run import private_generator
 
@@ -45,10 +46,10 @@ class CyclicLoader(DataLoader[Any]):  # type: ignore[misc]
         self, dataset: Any, batch_size: int, *, rank: int = 0, world_size: int = 1, **options: Any
     ) -> None:
         """Cut the data set into batches; `options` may hold `collate_fn` and `pin_memory`."""
-        self.records = check.whole("records", len(dataset), least=1)
-        self.size = check.whole("batch_size", batch_size, least=1, most=self.records)
-        self.world_size = check.whole("world_size", world_size, least=1)
-        check.whole("rank", rank, least=0, most=world_size - 1)
+        self.records = arguments.whole("records", len(dataset), least=1)
+        self.size = arguments.whole("batch_size", batch_size, least=1, most=self.records)
+        self.world_size = arguments.whole("world_size", world_size, least=1)
+        arguments.whole("rank", rank, least=0, most=world_size - 1)
         if self.last_size < world_size:
             raise InvalidDescription(
                 f"batch_size must leave a record for each of the {world_size} processes in the "
@@ -124,10 +125,10 @@ class PoissonLoader(DataLoader[Any]):  # type: ignore[misc]
         `records` is the public number that the probability is made with.  Left out it is the size
         of the data set, which is then public, so that adding a record is not covered.
         """
-        rows = check.whole("dataset", len(dataset), least=1)
+        rows = arguments.whole("dataset", len(dataset), least=1)
         self.counts_rows = records is None
-        self.records = check.whole("records", rows if records is None else records, least=1)
-        self.size = check.whole("batch_size", batch_size, least=1, most=self.records)
+        self.records = arguments.whole("records", rows if records is None else records, least=1)
+        self.size = arguments.whole("batch_size", batch_size, least=1, most=self.records)
         self.given = self.rows_given = 0
         extra = sorted(set(options) - {"collate_fn", "pin_memory"})
         if extra:

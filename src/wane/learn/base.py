@@ -14,17 +14,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from wane import arguments
 from wane.arrays import Array
 from wane.certificates import Certificate, Circumstances, certify, together
-from wane.describe import (
-    Adjacency,
-    Cyclic,
-    Fact,
-    FullBatch,
-    NoisyDescent,
-    ShuffledOnce,
-    check,
-)
+from wane.describe import Adjacency, Cyclic, Fact, FullBatch, NoisyDescent, ShuffledOnce
 from wane.describe.batches import Batches
 from wane.describe.domains import Domain
 from wane.describe.words import batches_of
@@ -275,15 +268,15 @@ class PrivateLinearModel(OriginalUnits, Certified, BaseEstimator):  # type: igno
             batches_of("batches", self.batches)
         check_rows_per_person(self.rows_per_person, alone=self.curvature is None)
         if self.fit_intercept:
-            check.real("intercept_norm", self.intercept_norm, above=0.0)
+            arguments.real("intercept_norm", self.intercept_norm, above=0.0)
         seed_voids(self.seed_voids_privacy)
         if self.tune_on is not None:
             require_public(self.tune_on)
         check_curvature(self)
         if self.checkpoint is not None:
-            check.kind("checkpoint", self.checkpoint, (Checkpoint,))
+            arguments.kind("checkpoint", self.checkpoint, (Checkpoint,))
         if self.release_noise is not None:
-            check.real("release_noise", self.release_noise, above=0.0)
+            arguments.real("release_noise", self.release_noise, above=0.0)
 
     def _prepared(
         self,

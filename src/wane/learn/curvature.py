@@ -15,16 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import (
-    Adjacency,
-    Fact,
-    FactKind,
-    FullBatch,
-    NoisyDescent,
-    StatedRelease,
-    check,
-)
+from wane.describe import Adjacency, Fact, FactKind, FullBatch, NoisyDescent, StatedRelease
 from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
@@ -57,7 +50,7 @@ class PrivateCurvature:
 
     def __post_init__(self) -> None:
         for name in ("share", "failure"):
-            check.real(name, getattr(self, name), above=0.0, most=MOST_SHARE)
+            arguments.real(name, getattr(self, name), above=0.0, most=MOST_SHARE)
 
     def split(self, epsilon: float, delta: float) -> Budgets:
         """Return what the bound and the run may cost, so that together they meet the target."""
@@ -161,9 +154,9 @@ def private_curvature(
     What arithmetic may lose is added to the sensitivity and to the bound, and the bound is rounded
     up to a grid.
     """
-    R = check.real("feature_norm", feature_norm, above=0.0)
-    level = check.real("mu", mu, above=0.0, cure="mu = 0 would need infinite noise")
-    failure = check.real("failure_probability", failure_probability, above=0.0, most=0.5)
+    R = arguments.real("feature_norm", feature_norm, above=0.0)
+    level = arguments.real("mu", mu, above=0.0, cure="mu = 0 would need infinite noise")
+    failure = arguments.real("failure_probability", failure_probability, above=0.0, most=0.5)
     adjacency = adjacency_of("adjacency", adjacency)
     if adjacency is Adjacency.ADD_REMOVE:
         raise InvalidDescription(

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wane.describe import Adjacency, check
+from wane import arguments
+from wane.describe import Adjacency
 from wane.errors import InvalidDescription
 from wane.learn.refusals import FromData, read_from_data
 from wane.learn.scaling import FeatureScaler
@@ -20,9 +21,9 @@ Voids = tuple[str, ...]
 
 def check_target(epsilon: object, delta: object, adjacency: object) -> None:
     """Refuse a privacy target that means nothing here."""
-    check.real("epsilon", epsilon, above=0.0)
-    check.real("delta", delta, above=0.0, cure="Gaussian noise gives no pure guarantee")
-    check.real("delta", delta, most=0.5, cure="delta is a probability of failure")
+    arguments.real("epsilon", epsilon, above=0.0)
+    arguments.real("delta", delta, above=0.0, cure="Gaussian noise gives no pure guarantee")
+    arguments.real("delta", delta, most=0.5, cure="delta is a probability of failure")
     if adjacency not in ADJACENCIES:
         names = " or ".join(str(a) for a in ADJACENCIES)
         raise InvalidDescription(
@@ -34,7 +35,7 @@ def seed_voids(seed: object) -> Voids:
     """Return what a seed does to privacy; None is no seed."""
     if seed is None:
         return ()
-    check.whole("seed_voids_privacy", seed, least=0)
+    arguments.whole("seed_voids_privacy", seed, least=0)
     return ("the noise came from a seed, so whoever knows the seed can subtract it",)
 
 

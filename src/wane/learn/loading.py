@@ -15,9 +15,10 @@ from zlib import error as zlib_error
 import numpy as np
 from numpy.typing import NDArray
 
+from wane import arguments
 from wane._version import __version__
 from wane.certificates import certificate_from_fields
-from wane.describe import Adjacency, NoisyDescent, check
+from wane.describe import Adjacency, NoisyDescent
 from wane.describe.facts import without_facts
 from wane.describe.fields import run_from_fields
 from wane.describe.files import read_table
@@ -138,7 +139,7 @@ def _content(raw: bytes, place: Path) -> tuple[dict[str, Any], Array, Array]:
 
 def _model(about: dict[str, Any], coef: Array, intercept: Array) -> Any:
     model = _unfitted(about["estimator"], about["parameters"])
-    model.n_features_in_ = check.whole("columns", about["columns"], least=1)
+    model.n_features_in_ = arguments.whole("columns", about["columns"], least=1)
     model.scaler_ = _scaler(about["scaler"], about["columns"])
     if "classes" in about:
         model.classes_ = _classes(model, about["classes"])
@@ -168,7 +169,7 @@ def _scaler(given: dict[str, Any], columns: int) -> FeatureScaler:
         if not isinstance(bound, tuple) or len(bound) != columns:
             raise InvalidDescription("scaler must have one bound for each column.")
         for value in bound:
-            check.real("scaler", value)
+            arguments.real("scaler", value)
     return made
 
 
@@ -215,8 +216,8 @@ def _certificate(about: dict[str, Any], model: Any) -> Any:
     if runs and runs[-1] != model.run_:
         raise InvalidDescription("its run must be the last of its releases.")
     said = about["certificate"]
-    delta = check.real("certificate.delta", said["delta"], least=0.0, most=1.0)
-    stated = math.inf if said["epsilon"] is None else check.real("epsilon", said["epsilon"])
+    delta = arguments.real("certificate.delta", said["delta"], least=0.0, most=1.0)
+    stated = math.inf if said["epsilon"] is None else arguments.real("epsilon", said["epsilon"])
     epsilon = made.epsilon(delta)
     # another version may prove more; what grew since is told as it is computed now
     if about.get("wane") == __version__ and epsilon < stated * (1.0 - 1e-6):

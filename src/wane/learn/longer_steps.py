@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wane import arguments
 from wane.certificates import Certificate, certify, together
-from wane.describe import FullBatch, check
+from wane.describe import FullBatch
 from wane.errors import InvalidDescription
 from wane.learn.bounding import require_described, row_norm
 from wane.learn.curvature import Budgets, CurvatureBound, PrivateCurvature, private_curvature
@@ -30,7 +31,7 @@ def check_curvature(model: PrivateLinearModel) -> None:
     """Refuse what does not go together with a bound on the curvature."""
     if model.curvature is None:
         return
-    check.kind("curvature", model.curvature, (PrivateCurvature,))
+    arguments.kind("curvature", model.curvature, (PrivateCurvature,))
     if model.batches is not None and not isinstance(model.batches, FullBatch):
         raise InvalidDescription(
             "batches must be None or FullBatch() with curvature, got others; a batch may bend more "

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from wane import arguments
 from wane.certificates import certify
-from wane.describe import NoisyDescent, check
+from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import GaussianDP
 
@@ -22,7 +23,7 @@ SMALLER = 0.85
 
 def check_rows_per_person(rows: object, *, alone: bool) -> None:
     """Refuse a number of rows that is none, or one that a release beside the run cannot serve."""
-    found = check.whole("rows_per_person", rows, least=1)
+    found = arguments.whole("rows_per_person", rows, least=1)
     if found > 1 and not alone:
         raise InvalidDescription(
             f"rows_per_person must be 1 with a private bound on the curvature, got {found}: a "

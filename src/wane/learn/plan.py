@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from wane import arguments
 from wane.certificates import calibrate
 from wane.describe import (
     Adjacency,
@@ -42,7 +43,6 @@ from wane.describe import (
     NoisyDescent,
     Objective,
     ShuffledOnce,
-    check,
 )
 from wane.describe.batches import Batches
 from wane.describe.domains import Domain
@@ -217,11 +217,11 @@ def _steps(
     """Return step size and number of steps that together take this time, if they may."""
     longest = math.inf if not M else 2.0 * BELOW / (M + 2.0 * ridge)
     if fixed.step_size is not None:
-        step_size, fewest = check.real("step_size", fixed.step_size, above=0.0), 1
+        step_size, fewest = arguments.real("step_size", fixed.step_size, above=0.0), 1
     else:
         step_size, fewest = longest, FEWEST_STEPS
     wanted = math.ceil(min(max(time / step_size, fewest), most))
-    steps = wanted if fixed.steps is None else check.whole("steps", fixed.steps, least=1)
+    steps = wanted if fixed.steps is None else arguments.whole("steps", fixed.steps, least=1)
     return (step_size if fixed.step_size is not None else min(longest, time / steps)), steps
 
 

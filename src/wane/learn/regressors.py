@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.domains import Domain, ElasticNet, Lasso, Product, Ridge, Unbounded
 from wane.errors import InvalidDescription
 from wane.learn.base import PrivateLinearModel, Task
@@ -315,7 +315,7 @@ class PrivatePoissonRegressor(RegressorMixin, PrivateLinearModel):  # type: igno
         return {"largest_count": target.high}
 
     def _task(self, y: NDArray[Any]) -> Task:
-        most = check.real(
+        most = arguments.real(
             "largest_count",
             self.largest_count,
             above=0.0,

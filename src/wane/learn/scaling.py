@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wane.describe import check
+from wane import arguments
 from wane.errors import InvalidDescription
 
 Array = NDArray[np.floating[Any]]
@@ -41,7 +41,7 @@ class FeatureScaler:
     high: Numbers | None = None
 
     def __post_init__(self) -> None:
-        norm = check.real(
+        norm = arguments.real(
             "feature_norm",
             self.feature_norm,
             above=0.0,
@@ -101,7 +101,7 @@ class TargetScaler:
         """Return the scaler of a public bound: a number B for [-B, B], or a pair (low, high)."""
         if isinstance(bound, tuple | list | np.ndarray):
             return cls(*interval("target_bound", bound, outputs), centred)
-        B = check.real(
+        B = arguments.real(
             "target_bound",
             bound,
             above=0.0,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from wane.describe import check
+from wane import arguments
 from wane.errors import InvalidDescription, PrivacyWarning
 from wane.guarantees import GaussianDP
 from wane.randomness import public_generator
@@ -94,8 +94,8 @@ def tuned(
     level is n/m times as large, because the noise depends on their product alone.
     """
     require_public(tune_on)
-    n = check.whole("records", records, least=1)
-    times = check.whole("repeats", repeats, least=1)
+    n = arguments.whole("records", records, least=1)
+    times = arguments.whole("repeats", repeats, least=1)
     (X, y), (X_test, y_test) = _halves(tune_on)
     level = _stretched(estimator, n, len(X))
     trial = _copy(estimator, ALONE | {"epsilon": level, "seed_voids_privacy": 0})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from wane.describe import check
+from wane import arguments
 from wane.describe.diffusion import (
     BrownianMechanism,
     GaussianDiffusion,
@@ -43,9 +43,9 @@ class PrivacyTarget:
             value = getattr(self, name)
             if value is not None:
                 least = {"least": limit} if name == "epsilon" else {"above": limit}
-                check.real(name, value, **least)  # type: ignore[arg-type]
+                arguments.real(name, value, **least)  # type: ignore[arg-type]
         if self.delta is not None:
-            check.real("delta", self.delta, most=1.0)
+            arguments.real("delta", self.delta, most=1.0)
 
     @property
     def largest_mu(self) -> float:
@@ -111,10 +111,10 @@ def calibrated_ornstein_uhlenbeck(
     and the worst mean squared error is R^2 d s^2/(R^2 + d s^2).
     """
     mu = target.largest_mu
-    sensitivity = check.real("sensitivity", sensitivity, above=0.0)
-    norm_bound = check.real("norm_bound", norm_bound, above=0.0)
-    time = check.real("time", time, above=0.0)
-    dimension = check.whole("dimension", dimension, least=1)
+    sensitivity = arguments.real("sensitivity", sensitivity, above=0.0)
+    norm_bound = arguments.real("norm_bound", norm_bound, above=0.0)
+    time = arguments.real("time", time, above=0.0)
+    dimension = arguments.whole("dimension", dimension, least=1)
     std = (sensitivity + rounding_charge(sensitivity, norm_bound)) / mu
     exponent = _best_exponent(std, norm_bound, dimension)
     reversion = exponent / time

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
@@ -41,10 +41,10 @@ def lipschitz_gaussian(
 
     Claim.  mu = sensitivity/sqrt(first_std^2 + (second_std/lipschitz)^2), attained by x -> L x.
     """
-    first = check.real("first_std", first_std, least=0.0)
-    second = check.real("second_std", second_std, least=0.0)
-    slope = check.real("lipschitz", lipschitz, least=0.0)
-    distance = check.real("sensitivity", sensitivity, least=0.0)
+    first = arguments.real("first_std", first_std, least=0.0)
+    second = arguments.real("second_std", second_std, least=0.0)
+    slope = arguments.real("lipschitz", lipschitz, least=0.0)
+    distance = arguments.real("sensitivity", sensitivity, least=0.0)
     if slope == 0.0 or distance == 0.0:
         return GaussianDP(0.0)
     total = math.hypot(first, second / slope)
@@ -59,11 +59,11 @@ def noisy_chain(distance: float, steps: Iterable[tuple[float, float]]) -> Gaussi
     Claim.  mu^2 = distance^2/sum_k (noise_std_k/P_k)^2, P_k the product of the first k Lipschitz
     constants.  Constants above one are allowed.
     """
-    apart = check.real("distance", distance, least=0.0)
+    apart = arguments.real("distance", distance, least=0.0)
     log_product, log_terms = 0.0, []
     for lipschitz, noise_std in steps:
-        slope = check.real("lipschitz", lipschitz, least=0.0)
-        std = check.real("noise_std", noise_std, least=0.0)
+        slope = arguments.real("lipschitz", lipschitz, least=0.0)
+        std = arguments.real("noise_std", noise_std, least=0.0)
         if slope == 0.0:
             return GaussianDP(0.0)
         log_product += math.log(slope)
@@ -88,10 +88,10 @@ def constant_chain(
 
     Claim.  mu^2 = (distance/noise_std)^2 c^r (1 - c)/(1 - c^r), c = lipschitz^2, r = steps.
     """
-    apart = check.real("distance", distance, least=0.0)
-    std = check.real("noise_std", noise_std, above=0.0)
-    slope = check.real("lipschitz", lipschitz, least=0.0)
-    number = check.whole("steps", steps, least=0)
+    apart = arguments.real("distance", distance, least=0.0)
+    std = arguments.real("noise_std", noise_std, above=0.0)
+    slope = arguments.real("lipschitz", lipschitz, least=0.0)
+    number = arguments.whole("steps", steps, least=0)
     if apart == 0.0 or (slope == 0.0 and number > 0):
         return GaussianDP(0.0)
     if number == 0:
@@ -109,10 +109,10 @@ def per_index_sgd(
 
     Claim.  mu^2 = (G/s)^2 c^r (1 - c)/(1 - c^(r+1)), c = contraction^2, r = steps_after.
     """
-    gap = check.real("gradient_gap", gradient_gap, least=0.0)
-    std = check.real("noise_std", noise_std, above=0.0)
-    slope = check.real("contraction", contraction, least=0.0)
-    after = check.whole("steps_after", steps_after, least=0)
+    gap = arguments.real("gradient_gap", gradient_gap, least=0.0)
+    std = arguments.real("noise_std", noise_std, above=0.0)
+    slope = arguments.real("contraction", contraction, least=0.0)
+    after = arguments.whole("steps_after", steps_after, least=0)
     if gap == 0.0 or (slope == 0.0 and after > 0):
         return GaussianDP(0.0)
     if after == 0:
@@ -122,9 +122,9 @@ def per_index_sgd(
 
 def gradient_contraction(step_size: float, *, strong_convexity: float, smoothness: float) -> float:
     """The Lipschitz constant of a gradient step: the larger end, in absolute value, rounded up."""
-    eta = check.real("step_size", step_size, above=0.0)
-    m = check.real("strong_convexity", strong_convexity)
-    M = check.real("smoothness", smoothness, least=max(m, 0.0))
+    eta = arguments.real("step_size", step_size, above=0.0)
+    m = arguments.real("strong_convexity", strong_convexity)
+    M = arguments.real("smoothness", smoothness, least=max(m, 0.0))
     ends = max(abs(1.0 - eta * m), abs(1.0 - eta * M))
     return ends + 4e-16 * (1.0 + eta * max(abs(m), M))
 
@@ -136,8 +136,8 @@ def public_steps_needed(
 
     The closed form is only the start of a search: the number returned meets the target.
     """
-    target = check.real("mu", mu, above=0.0)
-    slope = check.real("contraction", contraction, least=0.0)
+    target = arguments.real("mu", mu, above=0.0)
+    slope = arguments.real("contraction", contraction, least=0.0)
 
     def reached(steps: int) -> bool:
         found = per_index_sgd(
@@ -198,7 +198,7 @@ def coupled_renyi(
 
 def renyi_divergence(order: float, first: ArrayLike, second: ArrayLike) -> float:
     """The Renyi divergence of two finite distributions, to rounding."""
-    order = check.real("order", order, above=1.0)
+    order = arguments.real("order", order, above=1.0)
     p, q = probabilities("first", first), probabilities("second", second)
     if p.shape != q.shape:
         raise InvalidDescription(f"second must have shape {p.shape} like first, got {q.shape}.")

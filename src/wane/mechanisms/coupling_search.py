@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, special
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.arrays import read_only
 from wane.mechanisms.coupling import coupled_renyi, probabilities
 
@@ -48,7 +48,7 @@ def best_coupling(
     Never above the bound of the diagonal coupling (post-processing alone) and of the independent
     coupling with the second law in between.
     """
-    order = check.real("order", order, above=1.0)
+    order = arguments.real("order", order, above=1.0)
     p, q = probabilities("first", first), probabilities("second", second)
     rows = probabilities("kernel", kernel, each_row=True)
     coupled_renyi(order, first=p, second=q, coupling=np.diag(p), kernel=rows)  # checks the shapes

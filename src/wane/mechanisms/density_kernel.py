@@ -21,8 +21,8 @@ from typing import Self, final
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.theorems.kernel import amplification
 from wane.theorems.kernel.amplifying import ContinuousKernel
@@ -55,12 +55,12 @@ class DensityKernel(ContinuousKernel):
     times: int = 1
 
     def __post_init__(self) -> None:
-        low = check.real("low", self.low)
-        check.real("high", self.high, above=low)
+        low = arguments.real("low", self.low)
+        arguments.real("high", self.high, above=low)
         for name in ("input_slope", "output_slope"):
-            check.real(name, getattr(self, name), least=0.0)
-        check.whole("cells", self.cells, least=2, most=4000)
-        check.whole("times", self.times, least=1)
+            arguments.real(name, getattr(self, name), least=0.0)
+        arguments.whole("cells", self.cells, least=2, most=4000)
+        arguments.whole("times", self.times, least=1)
         if not callable(self.density):
             raise InvalidDescription("density must be a function of two arrays.")
         self._refuted()
@@ -109,7 +109,7 @@ class DensityKernel(ContinuousKernel):
 
     def power(self, times: int) -> Self:
         """The kernel applied so many times as often."""
-        return replace(self, times=self.times * check.whole("times", times, least=1))
+        return replace(self, times=self.times * arguments.whole("times", times, least=1))
 
     @cached_property
     def matrix(self) -> MarkovKernel:
@@ -127,7 +127,7 @@ class DensityKernel(ContinuousKernel):
 
     def coefficients(self, multipliers: Iterable[float]) -> list[float]:
         """Those of the matrix, and the error of the cells."""
-        wanted = [check.real("multiplier", m, least=1.0) for m in multipliers]
+        wanted = [arguments.real("multiplier", m, least=1.0) for m in multipliers]
         inside = self.width * self.output_slope * (self.width / self.cells) / 8.0
         hidden = self.error + 1.0001 * inside
         found = self.matrix.coefficients(wanted)

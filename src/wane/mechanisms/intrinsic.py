@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from scipy import integrate
 
-from wane.describe import check
+from wane import arguments
 from wane.errors import NoTheoremApplies
 from wane.numerics.rounding import inflate
 
@@ -35,8 +35,8 @@ def finite_horizon(
 
     `rate(s)` is kappa at time s, `remaining(s)` a bound on R(s)/order at time s.
     """
-    time = check.real("time", time, above=0.0)
-    horizon = check.real("horizon", horizon, above=time)
+    time = arguments.real("time", time, above=0.0)
+    horizon = arguments.real("horizon", horizon, above=time)
     return inflate(_integral(rate, time, horizon, 1e-11) + remaining(horizon), 1e-10)
 
 
@@ -53,8 +53,8 @@ def intrinsic_sensitivity(
     The remaining divergence is added even so: what is returned is true without the limit.  The
     integral is computed to about this relative precision, and its error estimate is added.
     """
-    time = check.real("time", time, above=0.0)
-    horizon = check.real("horizon", horizon, above=time)
+    time = arguments.real("time", time, above=0.0)
+    horizon = arguments.real("horizon", horizon, above=time)
     gathered, left = _integral(rate, time, horizon, precision), remaining(horizon)
     if not left <= MERGED * gathered:
         raise NoTheoremApplies(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wane.describe import check
+from wane import arguments
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import Guarantee
 from wane.theorems.kernel.amplification import ApproximateDP, checked_target, worst_profile
@@ -46,7 +46,7 @@ def calibrated_power(
     the answer's own delta is what is returned.
     """
     goal = checked_target(epsilon, delta)
-    most = check.whole("most", most, least=1)
+    most = arguments.whole("most", most, least=1)
     if isinstance(kernel, ContinuousKernel):
         return _searched(kernel, goal, _delta_before(before, goal.epsilon), most)
     if kernel.inputs != kernel.outputs:

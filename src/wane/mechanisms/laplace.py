@@ -16,8 +16,8 @@ from typing import Any, overload
 import numpy as np
 from scipy import special
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.diffusion import Outside
 from wane.errors import InvalidDescription
 from wane.mechanisms.calibration import PrivacyTarget
@@ -70,8 +70,8 @@ def density(x: float, first_scale: float, second_scale: float) -> float:
 
 def laplace_renyi(order: float, ratio: float) -> float:
     """The Renyi divergence of two Laplace variables `ratio` scales apart, rounded up."""
-    order = check.real("order", order, above=1.0)
-    ratio = check.real("ratio", ratio, least=0.0)
+    order = arguments.real("order", order, above=1.0)
+    ratio = arguments.real("ratio", ratio, least=0.0)
     if ratio == 0.0:
         return 0.0
     return inflate(max(_log_moment(order, ratio) / (order - 1.0), SMALLEST_POSITIVE), 1e-14)
@@ -116,14 +116,14 @@ class IteratedLaplace:
     dimension: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
-        check.real("sensitivity", self.sensitivity, above=0.0)
+        arguments.real("sensitivity", self.sensitivity, above=0.0)
         _check_scale("first_scale", self.first_scale)
         _check_scale("second_scale", self.second_scale)
-        check.kind("further_scales", self.further_scales, (tuple, list))
+        arguments.kind("further_scales", self.further_scales, (tuple, list))
         for place, scale in enumerate(self.further_scales):
             _check_scale(f"further_scales[{place}]", scale)
         object.__setattr__(self, "further_scales", tuple(self.further_scales))
-        check.whole("dimension", self.dimension, least=1)
+        arguments.whole("dimension", self.dimension, least=1)
 
     @property
     def scales(self) -> tuple[float, ...]:
@@ -180,7 +180,7 @@ class IteratedLaplace:
         The densities are log-concave, so the worst shift is the whole sensitivity.  For more than
         two noises it is that of `release`.
         """
-        order = check.real("order", order, above=1.0)
+        order = arguments.real("order", order, above=1.0)
         if self.further_scales:
             return self.guarantee.renyi(order)
         known = min(self.coupled_renyi(order), self.pure_epsilon)
@@ -212,7 +212,7 @@ class IteratedLaplace:
 
     def intermediate_point(self, order: float) -> float:
         """Where the coupling bound is smallest: the slopes of its two convex halves agree."""
-        order = check.real("order", order, above=1.0)
+        order = arguments.real("order", order, above=1.0)
         low, high = 0.0, self.sensitivity
         for _ in range(_BISECTIONS):
             middle = 0.5 * (low + high)
@@ -250,7 +250,7 @@ def _slope(order: float, t: float) -> float:
 
 
 def _check_scale(name: str, scale: float) -> None:
-    check.real(name, scale, above=0.0)
+    arguments.real(name, scale, above=0.0)
     if not 1e-100 < scale < 1e100:
         raise InvalidDescription(f"{name} must be between 1e-100 and 1e100, got {scale:g}.")
 
@@ -269,7 +269,7 @@ def calibrated_iterated_laplace(
         raise InvalidDescription(
             f"proportions must name at least two noises, got {len(proportions)}."
         )
-    shares = [check.real(f"proportions[{i}]", p, above=0.0) for i, p in enumerate(proportions)]
+    shares = [arguments.real(f"proportions[{i}]", p, above=0.0) for i, p in enumerate(proportions)]
     goal = target
 
     def made(factor: float) -> IteratedLaplace:
@@ -281,6 +281,6 @@ def calibrated_iterated_laplace(
     def meets(factor: float) -> bool:
         return made(factor).delta(goal.epsilon or 0.0) <= (goal.delta or 0.0)
 
-    sensitivity = check.real("sensitivity", sensitivity, above=0.0)
+    sensitivity = arguments.real("sensitivity", sensitivity, above=0.0)
     start = sensitivity / max(shares) / 1024.0
     return made(smallest_satisfying(meets, start, relative=1e-3))

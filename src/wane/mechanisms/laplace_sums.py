@@ -21,8 +21,8 @@ from typing import ClassVar, final
 import numpy as np
 from scipy import signal, special
 
+from wane.arguments import whole
 from wane.arrays import Array
-from wane.describe import check
 from wane.guarantees import ComposedDP, Guarantee, arguments
 from wane.guarantees.composed import composed_of
 from wane.numerics.roots import smallest_satisfying
@@ -50,9 +50,9 @@ class LaplaceSumDP(Guarantee):
     generality: ClassVar[int] = 4
 
     def __post_init__(self) -> None:
-        check.whole("shift", self.shift, least=0)
+        whole("shift", self.shift, least=0)
         for place, scale in enumerate(self.scales):
-            check.whole(f"scales[{place}]", scale, least=1, most=LARGEST_SCALE)
+            whole(f"scales[{place}]", scale, least=1, most=LARGEST_SCALE)
 
     @property
     def pure_epsilon(self) -> float:

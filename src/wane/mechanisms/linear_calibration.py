@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.diffusion import SHARE_OF_SENSITIVITY
 from wane.describe.linear_diffusion import LinearDiffusion
 from wane.describe.shapes import Row, Rows, as_matrix, entries, positive_rows, same_size
@@ -41,7 +41,7 @@ def calibrated_linear_diffusion(
     A = C (C + N)^-1 and the noise T = N are the best of all linear Gaussian releases, and those of
     a diffusion, with reversion -log(A)/time.
     """
-    check.kind("target", target, (PrivacyTarget,))
+    arguments.kind("target", target, (PrivacyTarget,))
     if (box is None) == (ellipsoid is None):
         raise InvalidDescription("box or ellipsoid must be given, exactly one of them.")
     half = None if box is None else entries("box", box, above=0.0)
@@ -49,7 +49,7 @@ def calibrated_linear_diffusion(
     moments = as_matrix(tuple(b * b for b in half) if half is not None else shape)
     size = moments.shape[0]
     given, squares = _sensitivity(sensitivity, size)
-    time, mu = check.real("time", time, above=0.0), target.largest_mu
+    time, mu = arguments.real("time", time, above=0.0), target.largest_mu
     moments = moments if half is not None else moments / size
     for slack in _SLACKS:
         # `mu_at` charges the roundings of a statistic: the noise is that much larger
@@ -77,7 +77,7 @@ def calibrated_linear_diffusion(
 def _sensitivity(sensitivity: Any, size: int) -> tuple[float | Row | Rows, Array]:
     """The sensitivity as it is described, and its matrix."""
     if isinstance(sensitivity, (int, float)):
-        number = check.real("sensitivity", sensitivity, above=0.0)
+        number = arguments.real("sensitivity", sensitivity, above=0.0)
         return number, number * number * np.eye(size)
     given = positive_rows("sensitivity", sensitivity)
     same_size("sensitivity", given, size)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wane.describe import check
+from wane import arguments
 from wane.describe.matrices import read
 from wane.errors import InvalidDescription
 from wane.mechanisms.calibration import PrivacyTarget
@@ -57,7 +57,7 @@ def linear_summary(
 
 def _numbers(name: str, words: str) -> list[float]:
     try:
-        return [check.real(name, float(word)) for word in words.split(",")]
+        return [arguments.real(name, float(word)) for word in words.split(",")]
     except ValueError:
         raise InvalidDescription(
             f"{name} must be numbers with commas between them, got {words!r:.60}."

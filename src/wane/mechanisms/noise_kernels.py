@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self, final
 
-from wane.describe import check
+from wane import arguments
 from wane.errors import InvalidDescription
 from wane.mechanisms.coupling import constant_chain
 from wane.numerics.normal import gaussian_delta
@@ -47,14 +47,14 @@ class NoiseKernel(ContinuousKernel):
 
     def __post_init__(self) -> None:
         for name in ("diameter", "lipschitz"):
-            value = check.real(name, getattr(self, name), least=0.0)
+            value = arguments.real(name, getattr(self, name), least=0.0)
             object.__setattr__(self, name, value)
-        check.whole("dimension", self.dimension, least=1)
+        arguments.whole("dimension", self.dimension, least=1)
         if not isinstance(self.projected, bool):
             raise InvalidDescription(
                 f"projected must be True or False, got {self.projected!r:.60}."
             )
-        if check.whole("times", self.times, least=1) > 1 and not self.projected:
+        if arguments.whole("times", self.times, least=1) > 1 and not self.projected:
             raise InvalidDescription(
                 f"times must be 1 unless projected, got {self.times}; noise without a projection "
                 "leaves the bounded set that the kernel is described on."
@@ -62,7 +62,7 @@ class NoiseKernel(ContinuousKernel):
 
     def power(self, times: int) -> Self:
         """The kernel applied so many times as often."""
-        return replace(self, times=self.times * check.whole("times", times, least=1))
+        return replace(self, times=self.times * arguments.whole("times", times, least=1))
 
     @abstractmethod
     def _block(self, length: int, multiplier: float) -> float:
@@ -77,7 +77,7 @@ class NoiseKernel(ContinuousKernel):
 
         Claim.  For two kernels in a row g(m) <= g1(m) g2(1 + (m - 1)/g1(m)).
         """
-        wanted = [check.real("multiplier", m, least=1.0) for m in multipliers]
+        wanted = [arguments.real("multiplier", m, least=1.0) for m in multipliers]
         return [min(self._cut(length, m) for length in self._lengths()) for m in wanted]
 
     def _cut(self, length: int, multiplier: float) -> float:
@@ -111,7 +111,9 @@ class GaussianKernel(NoiseKernel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "noise_std", check.real("noise_std", self.noise_std, above=0.0))
+        object.__setattr__(
+            self, "noise_std", arguments.real("noise_std", self.noise_std, above=0.0)
+        )
 
     def _lengths(self) -> Iterable[int]:
         length = 1
@@ -156,7 +158,7 @@ class LaplaceKernel(NoiseKernel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "scale", check.real("scale", self.scale, above=0.0))
+        object.__setattr__(self, "scale", arguments.real("scale", self.scale, above=0.0))
 
     @property
     def _ratio(self) -> float:

@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.diffusion import Outside, require_enough_noise
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP
@@ -72,12 +72,12 @@ class DiffusionMechanism:
     steps: int = 256
 
     def __post_init__(self) -> None:
-        check.real("sensitivity", self.sensitivity, above=0.0)
-        check.real("time", self.time, above=0.0)
-        check.whole("steps", self.steps, least=1, most=10**6)
+        arguments.real("sensitivity", self.sensitivity, above=0.0)
+        arguments.real("time", self.time, above=0.0)
+        arguments.whole("steps", self.steps, least=1, most=10**6)
         for name in ("drift_lipschitz", "spread_lipschitz"):
             if getattr(self, name) is not None:
-                check.real(name, getattr(self, name), least=0.0)
+                arguments.real(name, getattr(self, name), least=0.0)
         self._check_contraction()
         if not callable(self.drift) or not callable(self.spread):
             raise InvalidDescription("drift and spread must be functions of an array.")
@@ -91,7 +91,7 @@ class DiffusionMechanism:
             raise InvalidDescription(
                 "drift_lipschitz must be given with drift_contraction, got None."
             )
-        check.real("drift_contraction", kappa, least=-slope, most=slope)
+        arguments.real("drift_contraction", kappa, least=-slope, most=slope)
 
     @cached_property
     def guarantee(self) -> GaussianDP:
@@ -187,7 +187,7 @@ class DiffusionMechanism:
 
     def estimated_renyi_between(self, order: float, first: float, second: float) -> float:
         """An estimate of the Renyi divergence of the diffusion from two starts."""
-        order = check.real("order", order, above=1.0)
+        order = arguments.real("order", order, above=1.0)
         starts = np.array([self._start("first", first), self._start("second", second)])
         values = []
         for nodes, weights in ((self.process.nodes, self.process.weights), self._finer):
@@ -200,7 +200,7 @@ class DiffusionMechanism:
 
         Raises `NoTheoremApplies` if the kernel is not resolved at this time.
         """
-        order = check.real("order", order, above=1.0)
+        order = arguments.real("order", order, above=1.0)
         direct = self._curve_at(order)
         if math.isnan(self._verified):
             return direct
@@ -337,4 +337,4 @@ class DiffusionMechanism:
         return best
 
     def _start(self, name: str, value: float) -> float:
-        return check.real(name, value, least=self.low, most=self.high)
+        return arguments.real(name, value, least=self.low, most=self.high)

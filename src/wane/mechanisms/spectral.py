@@ -22,8 +22,8 @@ import numpy as np
 from numpy.polynomial import legendre
 from scipy import linalg
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.arrays import read_only
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.theorems.kernel.pairs import UNIT
@@ -65,8 +65,8 @@ class ReflectedDiffusion:
     high: float
 
     def __post_init__(self) -> None:
-        check.real("low", self.low)
-        check.real("high", self.high, above=self.low)
+        arguments.real("low", self.low)
+        arguments.real("high", self.high, above=self.low)
 
     @cached_property
     def nodes(self) -> Array:

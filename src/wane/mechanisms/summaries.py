@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from wane.describe import Adjacency, check
+from wane import arguments
+from wane.describe import Adjacency
 from wane.describe.diffusion import (
     BrownianMechanism,
     GaussianDiffusion,
@@ -142,7 +143,7 @@ def kernel_summary(
     With a `target` epsilon or delta (the other one stays as it is) the power is the smallest that
     meets it.
     """
-    points = check.whole("points", points, least=2, most=10_000)
+    points = arguments.whole("points", points, least=2, most=10_000)
     kernel = MarkovKernel.read(path) if noise is None else noise
     if target != (None, None):
         wanted = [b if t is None else t for t, b in zip(target, (epsilon, delta), strict=True)]

@@ -13,7 +13,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from wane.describe import FullBatch, LastIterate, NoisyDescent, Phase, check
+from wane import arguments
+from wane.describe import FullBatch, LastIterate, NoisyDescent, Phase
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.modulus.path import BestPath, best_path
 from wane.modulus.steps import ModulusPerStep
@@ -30,7 +31,7 @@ def fine_tuned(*runs: NoisyDescent) -> BestPath:
     Losses, steps, noises and domains may differ.  Nothing in between may be seen.
     """
     for run in runs:
-        check.kind("runs", run, (NoisyDescent,))
+        arguments.kind("runs", run, (NoisyDescent,))
         _refuse(run)
     if not runs or len({(run.records, run.adjacency) for run in runs}) != 1:
         raise InvalidDescription(

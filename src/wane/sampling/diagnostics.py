@@ -15,8 +15,8 @@ from typing import Any, Generic, TypeVar, final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.errors import InvalidDescription, MissingExtra
 from wane.sampling.potentials import Potential
 from wane.sampling.simulation import Described, states
@@ -61,7 +61,7 @@ def public_paths(
     centre: ArrayLike | None = None,
 ) -> PublicPaths:
     """Run chains on a public potential and keep every `every`-th position."""
-    check.whole("every", every, least=1)
+    arguments.whole("every", every, least=1)
     kept = [
         state.copy()
         for step, state in enumerate(
@@ -103,7 +103,7 @@ def _checked(paths: object) -> Array:
 def _opened(potential: object) -> Potential:
     if not isinstance(potential, Public):
         raise DiagnosticsAreReleases(_refusal("potential", "Public(potential)", potential))
-    check.kind("potential", potential.value, (Potential,))
+    arguments.kind("potential", potential.value, (Potential,))
     value: Potential = potential.value
     return value
 

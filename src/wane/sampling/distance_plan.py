@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
 from wane.certificates.distance import DistanceCertificate, certify_distance
-from wane.describe import check
 from wane.describe.chain import (
     MOST_STEPS,
     Diffusion,
@@ -129,8 +129,8 @@ def plan_sampling(
 
     `friction` asks for underdamped dynamics.  `progress` shows a bar if it takes long.
     """
-    goal = check.real("distance", distance, above=0.0)
-    check.real("order", order, least=1.0)
+    goal = arguments.real("distance", distance, above=0.0)
+    arguments.real("order", order, least=1.0)
     # at equal parameters the price with the chain first is never the smaller one
     hardest = max(directions, key=lambda d: d is Direction.CHAIN_FIRST)
     request = _Request(target, start, temperature, hardest, max(order, LEAST_ORDER), goal)
@@ -161,8 +161,8 @@ def plan_closeness(
     The order is the one at which the allowed divergence, divided by the order, is largest: the
     number of steps depends on that quotient, to leading order.
     """
-    goal = check.real("epsilon", epsilon, above=0.0)
-    check.real("delta", delta, above=0.0, most=1.0)
+    goal = arguments.real("epsilon", epsilon, above=0.0)
+    arguments.real("delta", delta, above=0.0, most=1.0)
 
     def allowed(excess: float) -> float:
         """The divergence of order 1 + excess that converts to epsilon at delta."""
@@ -278,7 +278,7 @@ def first_step_size(x: Letters, order: float, goal: float) -> float:
 
 def _kinetic(request: _Request, friction: Friction) -> _Family:
     target = request.target
-    mass = check.real("inverse_mass", friction.inverse_mass, above=0.0)
+    mass = arguments.real("inverse_mass", friction.inverse_mass, above=0.0)
     least = math.sqrt(mass * (target.strong_convexity + target.smoothness)) * (1.0 + 1e-15)
     chosen = least if friction.friction is None else friction.friction
 

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.chain import Underdamped
 from wane.describe.posterior import stacked_bound
 from wane.describe.samples import OverdampedRun, UnderdampedRun
@@ -38,8 +38,8 @@ def draw(
     The noise comes from the operating system unless a generator is given, and whoever can repeat
     that generator can subtract the noise.
     """
-    check.kind("run", run, (OverdampedRun, UnderdampedRun))
-    check.kind("sums", sums, (ChainSums,))
+    arguments.kind("run", run, (OverdampedRun, UnderdampedRun))
+    arguments.kind("sums", sums, (ChainSums,))
     chance = private_generator() if generator is None else generator
     refuse_add_remove(run.posterior.adjacency)
     require_room_for_null(run.posterior.losses.objective)

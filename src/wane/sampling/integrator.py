@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from wane.describe import check
+from wane import arguments
 
 _SERIES = 0.3
 """Below this h the series are used; at it both sides agree to the last digits."""
@@ -66,10 +66,10 @@ def exact_step(
     *, friction: float, step_size: float, inverse_mass: float = 1.0, temperature: float = 1.0
 ) -> ExactStep:
     """Return the coefficients of the exact step; accurate from the shortest to the longest."""
-    gam = check.real("friction", friction, above=0.0)
-    eta = check.real("step_size", step_size, above=0.0)
-    u = check.real("inverse_mass", inverse_mass, above=0.0)
-    variance = u * check.real("temperature", temperature, above=0.0)
+    gam = arguments.real("friction", friction, above=0.0)
+    eta = arguments.real("step_size", step_size, above=0.0)
+    u = arguments.real("inverse_mass", inverse_mass, above=0.0)
+    variance = u * arguments.real("temperature", temperature, above=0.0)
     h = gam * eta
     lost = -math.expm1(-h)
     return ExactStep(

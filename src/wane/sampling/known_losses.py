@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from wane.describe import Objective, check
+from wane import arguments
+from wane.describe import Objective
 from wane.describe.posterior import Losses
 from wane.errors import InvalidDescription
 from wane.losses import LOSSES, Loss, SampledLoss
@@ -20,7 +21,7 @@ def linear_losses(
         raise InvalidDescription(
             f"link must be a loss that can be sampled, one of {names}, got {type(link).__name__}."
         )
-    R = check.real("feature_norm", feature_norm, above=0.0)
+    R = arguments.real("feature_norm", feature_norm, above=0.0)
     third = link.third_derivative
     return Losses(
         objective=link.unclipped(R),

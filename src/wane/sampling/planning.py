@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from wane import arguments
 from wane.certificates import certify
 from wane.certificates.distance import DistanceCertificate, certify_distance
-from wane.describe import check
 from wane.describe.distance import Direction
 from wane.describe.posterior import Posterior
 from wane.describe.samples import OverdampedRun
@@ -123,9 +123,9 @@ def calibrated(
     A chain on it costs no more, whatever its length, up to step size 2/(m + M).  With n records,
     t = T/n solves t (prior_precision t + m) = (sensitivity sqrt(samples) / mu)^2.
     """
-    check.real("coldest", coldest, least=0.0)
-    check.real("epsilon", epsilon, least=0.0)
-    check.real("delta", delta, above=0.0, most=1.0)
+    arguments.real("coldest", coldest, least=0.0)
+    arguments.real("epsilon", epsilon, least=0.0)
+    arguments.real("delta", delta, above=0.0, most=1.0)
     mu = GaussianDP.from_target(epsilon=epsilon, delta=delta).mu
     if not mu > 0.0:
         raise Unreachable(f"No temperature reaches epsilon={epsilon:g} at delta={delta:g}.")
@@ -141,7 +141,7 @@ def calibrated(
 
 
 def _planned(posterior: Posterior, wish: Wish) -> tuple[float, int]:
-    check.real("distance", wish.distance, above=0.0)
+    arguments.real("distance", wish.distance, above=0.0)
     plan = plan_sampling(
         posterior.target,
         order=wish.order,

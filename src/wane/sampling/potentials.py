@@ -9,8 +9,8 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.chain import Target
 from wane.errors import InvalidDescription
 
@@ -41,7 +41,7 @@ class GradientPotential(Potential):
             raise InvalidDescription(
                 f"gradient must be a function of the states, got {gradient!r}."
             )
-        check.kind("target", target, (Target,))
+        arguments.kind("target", target, (Target,))
         self._gradient, self._target = gradient, target
 
     @property

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.describe.chain import Overdamped, Target, Underdamped
 from wane.describe.domains import Domain
 from wane.errors import InvalidDescription
@@ -39,8 +39,8 @@ class Projected:
 
     def __post_init__(self) -> None:
         """Refuse a set of another dimension."""
-        check.kind("chain", self.chain, (Overdamped,))
-        check.kind("domain", self.domain, (Domain,))
+        arguments.kind("chain", self.chain, (Overdamped,))
+        arguments.kind("domain", self.domain, (Domain,))
         needed = self.domain.dimension
         if needed is not None and needed != self.chain.target.dimension:
             raise InvalidDescription(
@@ -95,9 +95,9 @@ def states(
     centre: ArrayLike | None = None,
 ) -> Iterator[Array]:
     """Yield the positions after each step; the array is overwritten by the next one."""
-    check.kind("potential", potential, (Potential,))
-    check.kind("chain", chain, (Overdamped, Underdamped, Projected))
-    check.whole("chains", chains, least=1)
+    arguments.kind("potential", potential, (Potential,))
+    arguments.kind("chain", chain, (Overdamped, Underdamped, Projected))
+    arguments.whole("chains", chains, least=1)
     refuse_weaker(chain.target, potential.target)
     plain = chain.chain if isinstance(chain, Projected) else chain
     x = _first(plain, generator, chains, centre)

@@ -17,8 +17,9 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import LossForm, Objective, check
+from wane.describe import LossForm, Objective
 from wane.describe.posterior import stacked_bound
 from wane.errors import InvalidDescription
 from wane.losses import Logistic, Loss
@@ -49,7 +50,7 @@ class ChainSums(ABC):
     def with_chains(self, chains: int) -> Self:
         """Return the same records for this many chains."""
         made = copy.copy(self)
-        made.chains = check.whole("chains", chains, least=1)
+        made.chains = arguments.whole("chains", chains, least=1)
         return made
 
     makes_null_records: ClassVar[bool] = True
@@ -117,7 +118,7 @@ class LinearChainSums(ChainSums):
             raise InvalidDescription(
                 f"targets must have one entry for each of {len(made)} rows, got {len(labels)}."
             )
-        check.real("intercept", intercept, least=0.0)
+        arguments.real("intercept", intercept, least=0.0)
         usable = link.usable(labels) & np.isfinite(made).all(axis=1)
         made[~usable] = 0.0
         labels[~usable] = 0.0
@@ -264,7 +265,9 @@ def _matrix(rows: NDArray[Any]) -> Array:
 
 def _shortened(rows: Array, norm: float, *, whole: bool = False) -> Array:
     """Scale rows down to within the norm; huge entries do not overflow."""
-    limit = check.real("feature_norm", norm, above=0.0) * (1.0 - _margin(*rows.shape, whole=whole))
+    limit = arguments.real("feature_norm", norm, above=0.0) * (
+        1.0 - _margin(*rows.shape, whole=whole)
+    )
     largest = np.abs(rows).max(axis=1, keepdims=True)
     with np.errstate(all="ignore"):  # a warning would tell of a row
         unit = rows / np.where(largest > 0.0, largest, 1.0)

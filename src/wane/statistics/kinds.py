@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import Adjacency, check
+from wane.describe import Adjacency
 from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 from wane.statistics.cells import Numbers, Seen, Words, chosen
@@ -281,7 +282,7 @@ class Histogram(Counts):
     bins: int = 10
 
     def __post_init__(self) -> None:
-        check.whole("bins", self.bins, least=1, most=MOST_BINS)
+        arguments.whole("bins", self.bins, least=1, most=MOST_BINS)
 
     def cells_of(self, column: Any) -> list[str]:
         """Return the intervals, and a cell for missing numbers unless they have a value."""
@@ -320,7 +321,7 @@ class Quantiles(Statistic):
         if not self.probabilities:
             raise InvalidDescription("probabilities must list at least one number, got none.")
         for one in self.probabilities:
-            check.real("probabilities", one, least=0.0, most=1.0)
+            arguments.real("probabilities", one, least=0.0, most=1.0)
 
     @property
     def dimension(self) -> int:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
 from wane.certificates import Certificate, Released, certify, release
-from wane.describe import check
 from wane.describe.diffusion import BrownianMechanism
 from wane.describe.hierarchy import NestedRelease
 from wane.errors import InvalidDescription, Unreachable
@@ -125,8 +125,8 @@ def planned(
     rows_per_person: int = 1,
 ) -> BrownianMechanism | NestedRelease:
     """Return the mechanism that meets the target with the least noise; it sees no data."""
-    check.real("epsilon", epsilon, above=0.0)
-    check.real("delta", delta, above=0.0, most=0.5)
+    arguments.real("epsilon", epsilon, above=0.0)
+    arguments.real("delta", delta, above=0.0, most=0.5)
     if levels is None:
         return _calibrated(statistic, epsilon, delta, rows_per_person)
     named = _ordered(levels, epsilon)
@@ -161,7 +161,7 @@ def _ordered(levels: Mapping[str, float], epsilon: float) -> dict[str, float]:
             raise InvalidDescription(
                 f"levels must have names of letters, digits, - and _, got {name!r:.60}."
             )
-        named[name] = check.real(f"levels.{name}", value, above=0.0)
+        named[name] = arguments.real(f"levels.{name}", value, above=0.0)
     values = list(named.values())
     if any(later >= earlier for earlier, later in pairwise(values)):
         raise InvalidDescription(
@@ -200,7 +200,7 @@ def _persons(asked: int | None, schema: Schema) -> int:
     """The declared number; a call may ask for more protection than the schema, never less."""
     if asked is None:
         return schema.rows_per_person
-    if check.whole("rows_per_person", asked, least=1) < schema.rows_per_person:
+    if arguments.whole("rows_per_person", asked, least=1) < schema.rows_per_person:
         raise InvalidDescription(
             f"rows_per_person must be at least {schema.rows_per_person}, as the schema says, got "
             f"{asked}; correct the schema if nobody has as many."

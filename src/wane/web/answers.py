@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from wane import arguments
 from wane.certificates import (
     Certificate,
     bracket_fields,
@@ -18,7 +19,7 @@ from wane.certificates import (
     curve,
     curve_fields,
 )
-from wane.describe import NoisyDescent, check
+from wane.describe import NoisyDescent
 from wane.describe.facts import StatedRun, stated_from_fields, stated_to_fields
 from wane.describe.fields import run_to_fields
 from wane.describe.files import parse
@@ -52,7 +53,7 @@ def certified(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def curved(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Return epsilon along steps or noise, theorem by theorem."""
-    points = check.whole("points", asked.get("points"), least=2, most=MOST_POINTS)
+    points = arguments.whole("points", asked.get("points"), least=2, most=MOST_POINTS)
     made = curve(
         _run(asked),
         over=str(asked.get("over", "steps")),
@@ -132,8 +133,8 @@ def _few_phases(run: NoisyDescent) -> NoisyDescent:
 
 
 def _delta(asked: Mapping[str, Any]) -> float:
-    return check.real("delta", asked.get("delta"), above=0.0, most=1.0)
+    return arguments.real("delta", asked.get("delta"), above=0.0, most=1.0)
 
 
 def _number(asked: Mapping[str, Any], name: str) -> float:
-    return check.real(name, asked.get(name), above=0.0)
+    return arguments.real(name, asked.get(name), above=0.0)

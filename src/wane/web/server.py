@@ -6,7 +6,7 @@ import ipaddress
 import socket
 from collections.abc import Callable
 
-from wane.describe import check
+from wane import arguments
 from wane.errors import InvalidDescription, MissingExtra, WaneError
 from wane.web.table import Desk, LocalTable
 
@@ -28,7 +28,7 @@ def serve(
     a `table` it is the address of that table's page, which holds the token behind a #: browsers
     send no such part anywhere.
     """
-    check.whole("port", port, least=0, most=65535)
+    arguments.whole("port", port, least=0, most=65535)
     if not _loopback(host):
         raise InvalidDescription(
             f"host must be a loopback address, got {host!r:.60}; the page has no login, so put a "

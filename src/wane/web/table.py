@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wane.describe import check
+from wane import arguments
 from wane.describe.json_text import read_json
 from wane.errors import InvalidDescription, WaneError
 from wane.tables import ClassTarget, Schema, schema_template
@@ -173,7 +173,7 @@ def _plain(name: str, value: object) -> str:
     """A word or a number, as an option takes it."""
     if isinstance(value, str) and value.replace("-", "").isalnum():
         return value
-    return repr(check.real(name, value, above=0.0))
+    return repr(arguments.real(name, value, above=0.0))
 
 
 def _models() -> list[dict[str, str | None]]:

@@ -8,7 +8,8 @@ from weakref import WeakKeyDictionary
 
 from opacus import PrivacyEngine
 
-from wane.describe import Adjacency, check
+from wane import arguments
+from wane.describe import Adjacency
 from wane.describe.domains import Domain
 from wane.errors import InvalidDescription
 from wane.extra.opacus.accountant import NAME, PLANS_POISSON, HiddenStateAccountant
@@ -41,7 +42,7 @@ def register_hidden_state(
         )
     given = Declared(adjacency, domain, poisson_sampling)
     if adjacency is not None:
-        check.kind("adjacency", adjacency, (Adjacency,))
+        arguments.kind("adjacency", adjacency, (Adjacency,))
     _DECLARED[head] = given
 
 

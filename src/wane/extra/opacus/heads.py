@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from wane import losses
-from wane.describe import LossForm, Objective, check
+from wane import arguments, losses
+from wane.describe import LossForm, Objective
 from wane.describe.domains import Domain
 from wane.errors import MissingExtra
 from wane.run.descent import safe_prox
@@ -38,7 +38,7 @@ class BoundedFeatures(nn.Module):  # type: ignore[misc]
 
     def __init__(self, norm: float = 1.0) -> None:
         super().__init__()
-        self.norm = check.real("norm", norm, above=0.0)
+        self.norm = arguments.real("norm", norm, above=0.0)
         self.tell: Callable[[Any, float], None] | None = None
         """Who is told of every output, with the norm; a hook would cost more than the layer."""
 
@@ -63,9 +63,9 @@ def bounded_head(
 
     With a bias, the constant coordinate 1 counts in the norm, which must then be above 1.
     """
-    check.whole("features", features, least=1)
-    check.whole("outputs", outputs, least=1)
-    check.real("feature_norm", feature_norm, above=1.0 if bias else 0.0)
+    arguments.whole("features", features, least=1)
+    arguments.whole("outputs", outputs, least=1)
+    arguments.real("feature_norm", feature_norm, above=1.0 if bias else 0.0)
     room = math.sqrt(feature_norm**2 - 1.0) if bias else feature_norm
     head = nn.Sequential(BoundedFeatures(room), nn.Linear(features, outputs, bias=bias))
     for parameter in head.parameters():

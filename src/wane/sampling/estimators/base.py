@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from wane import arguments
 from wane.arrays import Array
 from wane.certificates import Circumstances, certify
-from wane.describe import Adjacency, check
+from wane.describe import Adjacency
 from wane.describe.posterior import Losses, Posterior
 from wane.learn.base import Task
 from wane.learn.conduct import noise_of
@@ -77,10 +78,10 @@ class SamplingEstimator(Certified, BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         check_target(self.epsilon, self.delta, self.adjacency)
-        check.real("feature_norm", self.feature_norm, above=0.0)
-        check.whole("n_samples", self.n_samples, least=1)
+        arguments.real("feature_norm", self.feature_norm, above=0.0)
+        arguments.whole("n_samples", self.n_samples, least=1)
         if self.temperature is not None:
-            check.real("temperature", self.temperature, above=0.0)
+            arguments.real("temperature", self.temperature, above=0.0)
         seed_voids(self.seed_voids_privacy)
 
     def _wish(self, *, unit: float = 1.0, coldest: float = 1.0) -> Wish:
@@ -185,7 +186,7 @@ class PosteriorLinearModel(SamplingEstimator):
         scaler, voids = feature_scaler(self.feature_norm, self.feature_bounds, X)
         intercept = 0.0
         if self.fit_intercept:
-            intercept = check.real("intercept_norm", self.intercept_norm, above=0.0)
+            intercept = arguments.real("intercept_norm", self.intercept_norm, above=0.0)
         coordinates = Coordinates(X.shape[1], task.link.outputs, intercept, task.centre, task.unit)
         losses = linear_losses(
             task.link,

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check
 from wane.errors import InvalidDescription
 from wane.learn.base import Task
 from wane.learn.scaling import TargetScaler
@@ -66,7 +66,7 @@ class PosteriorLinearRegression(RegressorMixin, PosteriorLinearModel):  # type: 
         )
 
     def _unit(self) -> float:
-        return check.real("noise_std", self.noise_std, above=0.0) ** 2
+        return arguments.real("noise_std", self.noise_std, above=0.0) ** 2
 
     def predict(self, X: Any) -> Array:
         """Return each row's predicted target, averaged over the samples."""

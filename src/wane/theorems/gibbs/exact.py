@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from wane.describe import check
+from wane import arguments
 from wane.describe.posterior import Posterior
 from wane.guarantees import GaussianDP, RenyiDP
 from wane.guarantees.pure import PureCurve
@@ -21,9 +21,9 @@ def exact_gibbs(
     Source.  [gopi2022exponential]; for smooth potentials docs/proofs/gibbs-transfer.md, Theorem 1.
     Tight.  For a quadratic with a linear term, which is the Gaussian mechanism.
     """
-    Delta = check.real("gradient_sensitivity", gradient_sensitivity, least=0.0)
-    m = check.real("strong_convexity", strong_convexity, above=0.0)
-    tau = check.real("temperature", temperature, above=0.0)
+    Delta = arguments.real("gradient_sensitivity", gradient_sensitivity, least=0.0)
+    m = arguments.real("strong_convexity", strong_convexity, above=0.0)
+    tau = arguments.real("temperature", temperature, above=0.0)
     if Delta == 0.0:
         return GaussianDP(0.0)
     # one root after the other: the product may leave the range of doubles where mu does not
@@ -38,8 +38,8 @@ def exact_gibbs_bounded(*, range_of_difference: float, temperature: float = 1.0)
     Proof.  The density's ratio is e^(c - g) with g = (F - F')/tau and e^-c a mean of e^-g, so that
     c, too, lies in the range of g.
     """
-    r = check.real("range_of_difference", range_of_difference, least=0.0)
-    tau = check.real("temperature", temperature, above=0.0)
+    r = arguments.real("range_of_difference", range_of_difference, least=0.0)
+    tau = arguments.real("temperature", temperature, above=0.0)
     epsilon = inflate(max(r / tau, SMALLEST_POSITIVE), 4e-16) if r > 0.0 else 0.0
     return RenyiDP(PureCurve(epsilon), label=f"{epsilon:g}-DP")
 

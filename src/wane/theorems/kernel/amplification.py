@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from wane.describe import check
+from wane import arguments
 from wane.numerics.normal import gaussian_delta
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 
@@ -30,7 +30,8 @@ class ApproximateDP(NamedTuple):
 def checked_target(epsilon: float, delta: float) -> ApproximateDP:
     """Refuse an (epsilon, delta) that is no guarantee."""
     return ApproximateDP(
-        check.real("epsilon", epsilon, least=0.0), check.real("delta", delta, least=0.0, most=1.0)
+        arguments.real("epsilon", epsilon, least=0.0),
+        arguments.real("delta", delta, least=0.0, most=1.0),
     )
 
 
@@ -71,8 +72,8 @@ def renyi_by_dobrushin(coefficient: float, order: float, divergence: float) -> f
 
     Claim.  R' = log(1 + g (e^((order-1) R) - 1))/(order - 1).
     """
-    order = check.real("order", order, above=1.0)
-    divergence = check.real("divergence", divergence, least=0.0)
+    order = arguments.real("order", order, above=1.0)
+    divergence = arguments.real("divergence", divergence, least=0.0)
     share = _share(coefficient)
     if share == 0.0 or divergence == 0.0:
         return 0.0
@@ -85,7 +86,7 @@ def pure_renyi(order: float, epsilon: float) -> float:
 
     Claim.  log((e^(a eps) + e^((1-a) eps))/(1 + e^eps))/(a - 1), a the order; at most eps.
     """
-    order = check.real("order", order, above=1.0)
+    order = arguments.real("order", order, above=1.0)
     if epsilon == 0.0 or math.isinf(epsilon):
         return epsilon
     # Divided by e^((1-a) eps) on top and bottom nothing overflows, and near order one, where the
@@ -101,7 +102,7 @@ def worst_profile(at: float, epsilon: float, delta: float) -> float:
 
     Claim.  delta for at >= eps, else delta + (1 - delta) (e^eps - e^at)/(1 + e^eps).
     """
-    at = check.real("at", at, least=0.0)
+    at = arguments.real("at", at, least=0.0)
     before = checked_target(epsilon, delta)
     if at >= before.epsilon:
         return before.delta
@@ -132,8 +133,8 @@ def bounded_gaussian(
     Claim.  delta'(at) = Th * delta_gauss(log(1 + (e^at - 1)/Th); diameter/noise_std), with Th the
     delta before at `at`: the exact worst case over (epsilon, delta)-private mechanisms.
     """
-    diameter = check.real("diameter", diameter, least=0.0)
-    noise_std = check.real("noise_std", noise_std, above=0.0)
+    diameter = arguments.real("diameter", diameter, least=0.0)
+    noise_std = arguments.real("noise_std", noise_std, above=0.0)
     total = worst_profile(at, epsilon, delta)
     if total == 0.0 or diameter == 0.0:
         return 0.0
@@ -182,7 +183,7 @@ def power_up(base: float, times: int) -> float:
 
 
 def _share(coefficient: float) -> float:
-    return check.real("coefficient", coefficient, least=0.0, most=1.0)
+    return arguments.real("coefficient", coefficient, least=0.0, most=1.0)
 
 
 def _up(value: float) -> float:

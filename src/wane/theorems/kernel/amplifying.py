@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Self
 
-from wane.describe import check
+from wane import arguments
 from wane.theorems.kernel import amplification
 from wane.theorems.kernel.amplification import ApproximateDP
 
@@ -47,7 +47,7 @@ class ContinuousKernel(ABC):
 
     def dobrushin_curve(self, epsilons: Iterable[float]) -> list[float]:
         """The coefficient at each epsilon."""
-        checked = [check.real("epsilon", e, least=0.0) for e in epsilons]
+        checked = [arguments.real("epsilon", e, least=0.0) for e in epsilons]
         limit = math.log(amplification.LARGEST_MULTIPLIER)
         lowered = 1.0 - amplification.SLACK
         return self.coefficients([max(1.0, math.exp(min(e, limit)) * lowered) for e in checked])
@@ -71,7 +71,10 @@ class ContinuousKernel(ABC):
         Claim.  delta'(e) <= Th g(log(1 + (e^e - 1)/Th)), Th = delta(e), g = `dobrushin_at`.
         """
         pairs: Sequence[tuple[float, float]] = [
-            (check.real("epsilon", e, least=0.0), check.real("delta", d, least=0.0, most=1.0))
+            (
+                arguments.real("epsilon", e, least=0.0),
+                arguments.real("delta", d, least=0.0, most=1.0),
+            )
             for e, d in zip(epsilons, deltas, strict=True)
         ]
         found = self.coefficients([amplification.threshold(e, d) for e, d in pairs])

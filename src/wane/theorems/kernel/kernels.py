@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from wane import arguments
 from wane.arrays import Array
-from wane.describe import check, matrices as given_matrices
+from wane.describe import matrices as given_matrices
 from wane.describe.arrays import read_only, read_only_rows
 from wane.errors import InvalidDescription
 from wane.theorems.kernel import amplification, matrices, powers
@@ -90,7 +91,7 @@ class MarkovKernel:
         else:
             rows = self.matrix.rows
         object.__setattr__(self, "matrix", read_only_rows(rows))
-        error = check.real("relative_error", self.relative_error, least=0.0)
+        error = arguments.real("relative_error", self.relative_error, least=0.0)
         own = rounding(rows.shape[1])
         object.__setattr__(self, "relative_error", (error + own) * (1.0 + error + own))
 
@@ -102,8 +103,8 @@ class MarkovKernel:
     @classmethod
     def randomized_response(cls, epsilon: float, choices: int = 2) -> MarkovKernel:
         """Report the truth with odds e^epsilon against each other choice."""
-        epsilon = check.real("epsilon", epsilon, least=0.0)
-        choices = check.whole("choices", choices, least=2)
+        epsilon = arguments.real("epsilon", epsilon, least=0.0)
+        choices = arguments.whole("choices", choices, least=2)
         wrong = math.exp(-epsilon)
         weights = np.full((choices, choices), wrong)
         np.fill_diagonal(weights, 1.0)
@@ -138,7 +139,7 @@ class MarkovKernel:
 
     def dobrushin_curve(self, epsilons: Iterable[float]) -> list[float]:
         """The coefficient at each epsilon."""
-        checked = [check.real("epsilon", e, least=0.0) for e in epsilons]
+        checked = [arguments.real("epsilon", e, least=0.0) for e in epsilons]
         limit = math.log(amplification.LARGEST_MULTIPLIER)
         lowered = 1.0 - amplification.SLACK
         return self.coefficients([max(1.0, math.exp(min(e, limit)) * lowered) for e in checked])
@@ -237,7 +238,7 @@ class MarkovKernel:
 
     def power(self, times: int) -> MarkovKernel:
         """The kernel applied so many times, by repeated squaring."""
-        times = check.whole("times", times, least=1)
+        times = arguments.whole("times", times, least=1)
         if self.inputs != self.outputs:
             raise InvalidDescription(
                 f"matrix must be square to be repeated, got {self.inputs} x {self.outputs}."
@@ -288,7 +289,10 @@ class MarkovKernel:
         no mechanism of which only delta(e) is known does worse.
         """
         pairs = [
-            (check.real("epsilon", e, least=0.0), check.real("delta", d, least=0.0, most=1.0))
+            (
+                arguments.real("epsilon", e, least=0.0),
+                arguments.real("delta", d, least=0.0, most=1.0),
+            )
             for e, d in zip(epsilons, deltas, strict=True)
         ]
         found = self.coefficients([amplification.threshold(e, d) for e, d in pairs])

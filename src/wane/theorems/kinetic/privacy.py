@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from wane.describe import check
+from wane import arguments
 from wane.describe.chain import Underdamped
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 from wane.theorems.lemmas.kinetic import Contraction, steering_cost
@@ -64,7 +64,7 @@ def _energy(x: KineticLetters, sensitivity: float, steps: int) -> float:
 
 
 def _per_temperature(chain: Underdamped, gradient_sensitivity: float) -> float:
-    Delta = check.real("gradient_sensitivity", gradient_sensitivity, least=0.0)
+    Delta = arguments.real("gradient_sensitivity", gradient_sensitivity, least=0.0)
     return max(Delta / chain.temperature, SMALLEST_POSITIVE) if Delta > 0.0 else 0.0
 
 

@@ -6,7 +6,7 @@ import math
 import sys
 from functools import singledispatch
 
-from wane.describe import check
+from wane import arguments
 from wane.describe.diffusion import GaussianDiffusion, Process
 from wane.describe.hierarchy import BranchedRelease, NestedRelease
 from wane.describe.linear_diffusion import LinearDiffusion
@@ -35,7 +35,7 @@ def mu_at(process: Process, time: float) -> float:
 
 @mu_at.register
 def _linear_position(process: LinearDiffusion, time: float) -> float:
-    return linear_diffusions.position_mu(process, check.real("time", time, above=0.0))
+    return linear_diffusions.position_mu(process, arguments.real("time", time, above=0.0))
 
 
 @mu_at.register
@@ -61,11 +61,11 @@ def intrinsic_sensitivity(process: GaussianDiffusion) -> float:
 def goal(mu: float | None, epsilon: float | None, delta: float | None) -> float:
     """Return the largest mu that meets a mu, or an epsilon and a delta; exactly one of both."""
     if mu is not None and epsilon is None and delta is None:
-        return check.real("mu", mu, above=0.0)
+        return arguments.real("mu", mu, above=0.0)
     if mu is not None or epsilon is None or delta is None:
         raise InvalidDescription("target must be exactly one of: mu; epsilon and delta.")
     found = GaussianDP.from_target(epsilon=epsilon, delta=delta).mu
-    return check.real("mu for epsilon and delta", found, above=0.0, cure="choose 0 < delta < 1")
+    return arguments.real("mu for epsilon and delta", found, above=0.0, cure="choose 0 < delta < 1")
 
 
 @singledispatch
@@ -84,7 +84,7 @@ def _gaussian_time(process: GaussianDiffusion, mu: float) -> float:
     time, nudge = max(near, sys.float_info.min), 4e-16
     while math.isfinite(time) and mu_at(process, time) > mu:
         time, nudge = inflate(time, nudge), 2.0 * nudge
-    return check.real("time for mu", time, above=0.0, cure="choose a less extreme mu")
+    return arguments.real("time for mu", time, above=0.0, cure="choose a less extreme mu")
 
 
 def path_guarantee(release: NestedRelease) -> GaussianDP:

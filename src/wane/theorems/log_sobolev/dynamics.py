@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from wane.describe import check
+from wane import arguments
 from wane.errors import InvalidDescription
 from wane.numerics.rounding import inflate
 
@@ -74,7 +74,7 @@ def settling(relative_time: float) -> float:
 
     Claim.  h(t) = t/2 up to t = 1/2, then (1 - exp(1/2 - t)/2)^2.
     """
-    t = check.real("relative_time", relative_time, least=0.0)
+    t = arguments.real("relative_time", relative_time, least=0.0)
     if t <= 0.5:
         return t / 2.0
     return min(inflate((1.0 - 0.5 * math.exp(0.5 - t)) ** 2, RAISED), 1.0)
@@ -97,7 +97,7 @@ def warm_start(
     Source.  [chourasia2021dynamics, equation (59)].
     Differs from the paper.  (60) puts R_0(a)/a for R_0(b)/b, which is false.
     """
-    a = check.real("order", order, above=1.0, cure="Renyi orders are above 1")
+    a = arguments.real("order", order, above=1.0, cure="Renyi orders are above 1")
     fade = _fade(temperature, time, constant, split)
     fresh = fixed_split(
         gradient_sensitivity=gradient_sensitivity,
@@ -109,7 +109,7 @@ def warm_start(
     kept = math.exp(-fade * (1.0 - 2e-15)) * (1.0 + 1e-15)
     above = max(1.0 + (a - 1.0) * kept, math.nextafter(1.0, 2.0)) * (1.0 + 4e-16)
     below = 1.0 + (a - 1.0) * math.exp(-fade * (1.0 + 2e-15)) * (1.0 - 1e-15)
-    start = check.real("start_divergence", start_divergence(above), least=0.0, finite=False)
+    start = arguments.real("start_divergence", start_divergence(above), least=0.0, finite=False)
     if start == 0.0:
         return _scaled(fresh, a)
     old = math.inf if math.isinf(start) else max(kept * start / below, TINY)
@@ -135,11 +135,11 @@ class LangevinStep:
     repeat: int = 1
 
     def __post_init__(self) -> None:
-        check.real("lipschitz", self.lipschitz, least=0.0)
-        check.real("gradient_sensitivity", self.gradient_sensitivity, least=0.0)
-        tau = check.real("temperature", self.temperature, above=0.0, cure=_NOISE)
-        eta = check.real("step_size", self.step_size, above=0.0, cure=_STEP)
-        check.whole("repeat", self.repeat, least=1)
+        arguments.real("lipschitz", self.lipschitz, least=0.0)
+        arguments.real("gradient_sensitivity", self.gradient_sensitivity, least=0.0)
+        tau = arguments.real("temperature", self.temperature, above=0.0, cure=_NOISE)
+        eta = arguments.real("step_size", self.step_size, above=0.0, cure=_STEP)
+        arguments.whole("repeat", self.repeat, least=1)
         if not 1e-280 < tau * eta < 1e280:
             raise InvalidDescription(
                 f"temperature * step_size must be between 1e-280 and 1e280, got {tau * eta!r}; "
@@ -163,7 +163,7 @@ def tracked_spread(steps: Iterable[LangevinStep], *, start_spread: float = 0.0) 
     Claim.  V' = L^2 V + 2 eta tau at each step; projections leave it.
     Source.  [chourasia2021dynamics, Lemmas 8 and 9].
     """
-    spread = check.real("start_spread", start_spread, least=0.0, finite=False)
+    spread = arguments.real("start_spread", start_spread, least=0.0, finite=False)
     for step in steps:
         for _ in range(step.repeat):
             spread = step.noisy(spread)
@@ -178,7 +178,7 @@ def tracked_bound(steps: Iterable[LangevinStep], *, start_spread: float = 0.0) -
     Source.  Theorem B.
     Tight.  from a fixed start with constant steps and L <= 1: rho = mu^2/2, attained.
     """
-    spread = check.real("start_spread", start_spread, least=0.0, finite=False)
+    spread = arguments.real("start_spread", start_spread, least=0.0, finite=False)
     rho = 0.0
     for step in steps:
         for _ in range(step.repeat):
@@ -192,7 +192,7 @@ def contraction_gap(step_size: float, strong_convexity: float, smoothness: float
 
     Claim.  1 - max(|1 - eta m|, |1 - eta M|) = min(eta m, 2 - eta M); never a signed 1 - eta m.
     """
-    eta = check.real("step_size", step_size, above=0.0, cure=_STEP)
+    eta = arguments.real("step_size", step_size, above=0.0, cure=_STEP)
     m, M = _curvature(strong_convexity, smoothness)
     if not Fraction(eta) * Fraction(M) < 2:
         raise InvalidDescription(
@@ -200,7 +200,9 @@ def contraction_gap(step_size: float, strong_convexity: float, smoothness: float
             "a larger step is no contraction, take a smaller one."
         )
     gap = min(Fraction(eta) * Fraction(m), 2 - Fraction(eta) * Fraction(M))
-    check.real("step_size * strong_convexity", float(gap), least=1e-280, cure="change the units")
+    arguments.real(
+        "step_size * strong_convexity", float(gap), least=1e-280, cure="change the units"
+    )
     return gap
 
 
@@ -218,8 +220,8 @@ def settled_constant(
     m (2 - eta m)/(2 tau) from a fixed start and m/(2 tau) from the spread 2 tau/m.
     Source.  [chourasia2021dynamics, Lemma 5], extended from eta < 1/M to eta < 2/M.
     """
-    tau = check.real("temperature", temperature, above=0.0, cure=_NOISE)
-    spread = check.real("start_spread", start_spread, least=0.0)
+    tau = arguments.real("temperature", temperature, above=0.0, cure=_NOISE)
+    spread = arguments.real("start_spread", start_spread, least=0.0)
     low = _curvature_rate(step_size, strong_convexity, smoothness) / (2.0 * tau)
     return min(low, 1.0 / spread if spread > 0.0 else math.inf) * (1.0 - RAISED)
 
@@ -240,13 +242,13 @@ def strongly_convex(
     what wane certifies (docs/proofs/log-sobolev.md, Theorem G).
     """
     m, M = _curvature(strong_convexity, smoothness)
-    eta = check.real("step_size", step_size, above=0.0, cure=_STEP)
+    eta = arguments.real("step_size", step_size, above=0.0, cure=_STEP)
     if not eta * (m + M) <= 2.0 + RAISED:
         raise InvalidDescription(
             f"step_size must be at most 2/(strong_convexity + smoothness), got {eta!r}; "
             "beyond it the contraction is no longer 1 - step_size * strong_convexity."
         )
-    time = eta * check.whole("steps", steps, least=0)
+    time = eta * arguments.whole("steps", steps, least=0)
     energy = _energy(gradient_sensitivity, temperature, time)
     return _scaled(energy, 0.5 * _share(0.5 * m * time))
 
@@ -266,7 +268,7 @@ def strongly_convex_fixed_start(
     Source.  [chourasia2021dynamics, Corollary 2], from quadratics to the class.
     """
     rate = _curvature_rate(step_size, strong_convexity, smoothness)
-    time = float(step_size) * check.whole("steps", steps, least=0)
+    time = float(step_size) * arguments.whole("steps", steps, least=0)
     energy = _energy(gradient_sensitivity, temperature, time)
     return _scaled(energy, 0.5 * _share(0.5 * rate * time))
 
@@ -287,8 +289,8 @@ def quadratic_law(
     Source.  corrects the lower bound of [chourasia2021dynamics, Theorem 3].
     """
     gap = contraction_gap(step_size, curvature, curvature)
-    count = check.whole("steps", steps, least=0)
-    start = check.real("start_variance", start_variance, least=0.0)
+    count = arguments.whole("steps", steps, least=0)
+    start = arguments.real("start_variance", start_variance, least=0.0)
     eta, m = float(step_size), float(curvature)
     energy = _energy(gradient_sensitivity, temperature, eta)
     if count == 0 or energy == 0.0:
@@ -312,7 +314,7 @@ def langevin_mu(
     Claim.  mu^2 = S^2/(m tau) tanh(m T/2); m = 0 gives S^2 T/(2 tau), T to infinity S^2/(m tau).
     Source.  limit of small steps of [bok2024shifted]; see docs/proofs/joint-programme.md.
     """
-    m = check.real("strong_convexity", strong_convexity, least=0.0)
+    m = arguments.real("strong_convexity", strong_convexity, least=0.0)
     energy = _energy(gradient_sensitivity, temperature, time)
     y = min(0.5 * m * float(time), HUGE)
     squared = _scaled(energy, 0.5 * (math.tanh(y) / y if y > 0.0 else 1.0))
@@ -350,9 +352,9 @@ def _after(step: LangevinStep, rho: float, stretched: float) -> float:
 
 def _energy(gradient_sensitivity: float, temperature: float, time: float) -> float:
     """S^2 T/tau, rounded up; zero only if exactly zero."""
-    S = check.real("gradient_sensitivity", gradient_sensitivity, least=0.0)
-    tau = check.real("temperature", temperature, above=0.0, cure=_NOISE)
-    T = check.real("time", time, least=0.0)
+    S = arguments.real("gradient_sensitivity", gradient_sensitivity, least=0.0)
+    tau = arguments.real("temperature", temperature, above=0.0, cure=_NOISE)
+    T = arguments.real("time", time, least=0.0)
     if S == 0.0 or T == 0.0:
         return 0.0
     root = S / math.sqrt(tau) * math.sqrt(T)
@@ -371,23 +373,23 @@ def _share(x: float) -> float:
 
 
 def _relative_time(temperature: float, time: float, constant: float) -> float:
-    tau = check.real("temperature", temperature, above=0.0, cure=_NOISE)
-    T = check.real("time", time, least=0.0)
-    k = check.real("constant", constant, least=0.0, cure="zero means that nothing is known")
+    tau = arguments.real("temperature", temperature, above=0.0, cure=_NOISE)
+    T = arguments.real("time", time, least=0.0)
+    k = arguments.real("constant", constant, least=0.0, cure="zero means that nothing is known")
     low, middle, high = sorted((tau, k, T))
     return min(low * high * middle, HUGE)  # in this order only the result can overflow
 
 
 def _fade(temperature: float, time: float, constant: float, split: float) -> float:
     cure = "above 1 the bound is false; 1 is composition and 1/2 the paper's choice"
-    g = check.real("split", split, above=0.0, most=1.0, cure=cure)
+    g = arguments.real("split", split, above=0.0, most=1.0, cure=cure)
     relative = _relative_time(temperature, time, constant)
     return 2.0 * (1.0 - g) * relative
 
 
 def _curvature(strong_convexity: float, smoothness: float) -> tuple[float, float]:
-    m = check.real("strong_convexity", strong_convexity, above=0.0)
-    M = check.real("smoothness", smoothness, above=0.0)
+    m = arguments.real("strong_convexity", strong_convexity, above=0.0)
+    M = arguments.real("smoothness", smoothness, above=0.0)
     if m > M:
         raise InvalidDescription(
             f"strong_convexity must be at most smoothness, got {m!r} > {M!r}; "

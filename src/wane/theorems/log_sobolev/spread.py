@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from wane.describe import check
+from wane import arguments
 from wane.describe.batches import FullBatch
 from wane.describe.descent import NoisyDescent
 from wane.describe.facts import Fact, FactKind
@@ -30,8 +30,8 @@ def tracked_log_sobolev(run: NoisyDescent, *, start_spread: float = 0.0) -> Fact
     the adjacency allows and q that of the prox; k = 1/max B_j.
     Source.  docs/proofs/log-sobolev.md, Lemma 3 and section 3.
     """
-    check.kind("run", run, (NoisyDescent,))
-    start = check.real("start_spread", start_spread, least=0.0)
+    arguments.kind("run", run, (NoisyDescent,))
+    start = arguments.real("start_spread", start_spread, least=0.0)
     _check_trackable(run)
     eta = run.plan.step_size[:1]
     log_step = max(float(log_step_lipschitz(run, eta, share=s)[0]) for s in _shares(run))
