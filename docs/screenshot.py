@@ -81,6 +81,7 @@ def explored(page: Page, address: str) -> None:
     page.select_option("#preset", "1")
     page.wait_for_selector("#chart polyline[data-theorem=last_iterate]")
     page.wait_for_function("() => document.getElementById('progress').hidden")
+    page.wait_for_selector("#make-change")
 
 
 def pictures(browser: Browser, address: str, token: str, target: Path) -> None:

@@ -116,6 +116,15 @@ def test_one_click_calibrates(opened):
     wait_for_epsilon(opened, 0.5)
 
 
+def test_the_one_change_that_helps_most_is_a_button(opened):
+    opened.wait_for_selector("#make-change")
+    told = float(re.search(r"epsilon ([\d.]+) in place", opened.inner_text("#change"))[1])
+    assert told < epsilon(opened)
+    opened.click("#make-change")
+    wait_for_epsilon(opened, told)
+    assert opened.input_value("#loss") == "logistic"  # the loss keeps its name
+
+
 def test_noise_is_rounded_for_the_eye_and_exact_in_the_download(opened):
     opened.fill("#target", "0.7")
     opened.click("#calibrate")

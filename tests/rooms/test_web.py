@@ -56,6 +56,18 @@ def test_the_answer_is_the_certificate(client):
     assert again == made
 
 
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset["name"])
+def test_the_change_that_helps_most_does_what_it_says(client, preset):
+    asked = {"run": preset["run"], "delta": 1e-5}
+    before = client.post("/api/certify", json=asked).json()["certificate"]["epsilon"]
+    made = client.post("/api/change", json=asked).json()
+    if made["change"] is None:
+        return
+    assert "schedule" not in made["description"]  # the form can show it
+    after = client.post("/api/certify", json=asked | {"run": made["description"]}).json()
+    assert after["certificate"]["epsilon"] == made["epsilon"] < before
+
+
 def test_curve_and_calibration(client):
     asked = question() | {"over": "steps", "start": 1, "stop": 1000, "points": 5}
     made = client.post("/api/curve", json=asked).json()

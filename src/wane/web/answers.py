@@ -16,6 +16,7 @@ from wane.certificates import (
     certificate_document,
     certificate_fields,
     certify,
+    change_fields,
     curve,
     curve_fields,
 )
@@ -49,6 +50,14 @@ def certified(asked: Mapping[str, Any]) -> dict[str, Any]:
         "description": stated_to_fields(certificate.run, certificate.facts),
         "words": {v.theorem.name: v.theorem.summary for v in certificate.verdicts},
     }
+
+
+def helped(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the one change that would help most, with the description that it leads to."""
+    found = change_fields(_certificate(asked).best_change(_delta(asked)))
+    if found is None:
+        return {"change": None}
+    return found | {"description": _without_short_schedule(found["description"])}
 
 
 def curved(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,6 +139,15 @@ def _few_phases(run: NoisyDescent) -> NoisyDescent:
             "use the Python library for longer ones."
         )
     return run
+
+
+def _without_short_schedule(fields: Any) -> dict[str, Any]:
+    """A schedule of one phase as steps, step size and noise, which a form can show."""
+    made = dict(fields)
+    if len(made.get("schedule", ())) == 1:
+        (phase,) = made.pop("schedule")
+        made |= {"steps": phase["repeat"]} | {key: phase[key] for key in ("step_size", "noise")}
+    return made
 
 
 def _delta(asked: Mapping[str, Any]) -> float:

@@ -66,6 +66,7 @@ CERTIFICATE_HEADERS = HEADERS | {
 
 QUESTIONS = {
     "/api/certify": answers.certified,
+    "/api/change": answers.helped,
     "/api/curve": answers.curved,
     "/api/calibrate": answers.calibrated,
     "/api/read": answers.read,

@@ -103,11 +103,13 @@ async function refresh() {
     const made = await (await ask("/api/certify", body)).json();
     if (mine !== asked) return;
     answer = made;
+    $("help").hidden = true;
     stale(false);
     showNumbers(); showTheorems();
     $("status").textContent = `Epsilon is ${brief(made.certificate.epsilon)} at delta ${brief(made.certificate.delta)}, by ${plainName(made.certificate.theorem)} (${made.certificate.theorem}).`;
     if ($("code-shown").open) showCode();
     await refreshCurve(mine, body);
+    refreshChange(mine, body).catch(() => {}); // advice that takes too long is left out
   } catch (error) {
     if (mine !== asked) return;
     stale(true);
@@ -130,6 +132,19 @@ async function refreshCurve(mine, body) {
     draw(total, run.steps, $("chart"), $("legend"), $("chart-table"));
   }
   bar.hidden = true;
+}
+
+async function refreshChange(mine, body) {
+  if (mine !== asked) return;
+  const made = await (await ask("/api/change", body)).json();
+  if (mine !== asked || !made.change) return;
+  const before = body.run.objective ?? {}, run = made.description;
+  const objective = before.loss ? { ...before, ridge: run.objective.ridge } : run.objective;
+  const words = made.change[0].toUpperCase() + made.change.slice(1);
+  const button = make("button", { type: "button", id: "make-change" }, "Make this change");
+  button.addEventListener("click", () => load({ ...run, objective }, values.delta));
+  $("change").replaceChildren(make("p", {}, `${words}: epsilon ${brief(made.epsilon)} in place of ${brief(answer.certificate.epsilon)}.`), button);
+  $("help").hidden = false;
 }
 
 function append(total, part) {
