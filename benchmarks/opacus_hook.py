@@ -26,7 +26,7 @@ MOST = 1.1
 """The ratio that is promised for a last layer on a frozen convolution, and for wide layers."""
 RECORDS = 4096
 ROUNDS = 15
-STEPS = 128
+STEPS = 256
 """At least so many steps are timed at once: evidence waits for no more of them."""
 
 
