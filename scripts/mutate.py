@@ -57,7 +57,7 @@ TESTS = (
     "tests/regressions",
     "tests/twins",
     *(
-        f"tests/rooms/test_{name}.py"
+        f"tests/*/test_{name}.py"
         for name in (
             "mutants*",
             "guarantees*",

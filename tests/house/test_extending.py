@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rooms import test_losses as walk
+from losses import test_losses as walk
 from wane.losses import LOSSES, SampledLoss
 
 ROOT = Path(__file__).parents[2]

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rooms.test_cli_fit import FILES, SCHEMA, fit_words, rows, run, write_csv
+from cli.test_cli_fit import FILES, SCHEMA, fit_words, rows, run, write_csv
 from trust.tally import COUNTS
 from wane import Adjacency
 from wane.cli import main

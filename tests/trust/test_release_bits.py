@@ -8,7 +8,7 @@ same thing: 1e-6 < |y| < 1/2 and y no multiple of the grid, never; and the same 
 import numpy as np
 import pytest
 
-from rooms.learn_cases import COLUMNS, declared, targets
+from learn.learn_cases import COLUMNS, declared, targets
 from wane import (
     Adjacency,
     Cyclic,

@@ -17,7 +17,7 @@ import warnings
 import numpy as np
 import pytest
 
-from rooms.learn_cases import COLUMNS, declared, targets
+from learn.learn_cases import COLUMNS, declared, targets
 from trust.tally import COUNTS
 from wane import (
     Adjacency,
@@ -126,7 +126,7 @@ def listening():
             warnings.catch_warnings(record=True) as said,
         ):
             warnings.simplefilter("always")
-            # of public facts alone; rooms/test_learn_warnings.py holds them to that
+            # of public facts alone; learn/test_learn_warnings.py holds them to that
             warnings.simplefilter("ignore", PrivacyWarning)
             yield heard
     finally:

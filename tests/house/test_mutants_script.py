@@ -119,9 +119,9 @@ def test_a_fixed_sample_of_mutants_is_killed():
     """
     tests = [
         "--tests",
-        "tests/rooms/test_mutants*.py",
+        "tests/*/test_mutants*.py",
         "--tests",
-        "tests/rooms/test_guarantees*.py",
+        "tests/*/test_guarantees*.py",
     ]
     sample = ["--sample", "40", "--least", "0.85", "--patience", "5"]
     command = [sys.executable, "scripts/mutate.py", *sample, *tests]
