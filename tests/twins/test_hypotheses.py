@@ -122,6 +122,7 @@ NEVER_FALSE: dict[tuple[str, str], str] = {
     ("diffusion_release", "declared_sensitivity"): DECLARED,
     ("nested_release", "declared_sensitivity_of_path"): DECLARED,
     ("branched_release", "declared_sensitivity_of_tree"): DECLARED,
+    ("linear_diffusion_release", "declared_ellipsoid"): DECLARED,
     ("kernel_amplification", "declared_before"): DECLARED,
     ("girsanov_kinetic", "stationary_velocity"): IMPLIED,  # every underdamped chain starts so
     ("steered_kinetic", "stationary_velocity"): IMPLIED,
