@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from laws.losses import (
+from laws.loss_cases import (
     Bent,
     Glm,
     LogCosh,

@@ -16,7 +16,7 @@ import numpy as np
 from laws.catalogue import Drawn, measured
 from laws.draw import BATCHES, Case, Shape
 from laws.line import Line, Prox, Steps, TooFine
-from laws.losses import LogCosh, Sum, Wave, line, parabola
+from laws.loss_cases import LogCosh, Sum, Wave, line, parabola
 from laws.soundness import SMALLEST, comparisons, verdict_of
 from wane.describe import (
     Adjacency,

@@ -18,7 +18,7 @@ from scipy import special
 from laws.catalogue import Drawn, measured
 from laws.draw import Case, Shape, declared, draw
 from laws.line import Line, Prox, Steps, TooFine
-from laws.losses import Sum, Wave, Well, line, parabola
+from laws.loss_cases import Sum, Wave, Well, line, parabola
 from wane.describe import (
     Adjacency,
     Cyclic,

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from laws.line import Line, Prox, Steps, TooFine, gauss
-from laws.losses import LogCosh, Logistic, Sum, Wave, huber, line
+from laws.loss_cases import LogCosh, Logistic, Sum, Wave, huber, line
 from wane.describe import Adjacency, Objective
 from wane.describe.posterior import Losses, Posterior
 from wane.describe.samples import OverdampedRun, UnderdampedRun

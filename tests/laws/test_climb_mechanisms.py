@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from laws.climb import FromGenes, Score, climb
-from laws.mechanisms import MECHANISMS
+from laws.mechanism_cases import MECHANISMS
 
 GENES = 48
 LEAST_MET = 50

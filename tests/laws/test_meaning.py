@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from laws.catalogue import CATALOGUE, Drawn, measured
-from laws.losses import Quadratic, Sum, Wave, parabola
+from laws.loss_cases import Quadratic, Sum, Wave, parabola
 from wane.audit.meaning import PREDICATES, Start, Truth, judge
 from wane.audit.suprema import clip
 from wane.describe import LossForm

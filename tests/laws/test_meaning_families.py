@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from laws.catalogue import CATALOGUE, Drawn
-from laws.losses import (
+from laws.loss_cases import (
     Glm,
     LogCosh,
     Logistic,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from laws.line import DIVERGENCE, _renyi
-from laws.losses import OnLine, Sum, parabola
+from laws.loss_cases import OnLine, Sum, parabola
 from laws.samplers import (
     KineticCase,
     SampledCase,

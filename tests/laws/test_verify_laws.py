@@ -23,7 +23,8 @@ SAMPLED = ("poisson", "fixed_size")
 def bounds(case, *, sampled: bool):
     """Every theorem of the verifier that covers this run, with the facts that are true of it."""
     for name, theorem in verifiers().items():
-        if sampled or not name.startswith(SAMPLED):
+        covers = isinstance(case.run, theorem.of)
+        if covers and (sampled or not name.startswith(SAMPLED)):
             bound = theorem(case.run)
             if bound is not None:
                 yield name, bound

@@ -17,7 +17,7 @@ from scipy import stats
 
 from laws.catalogue import Drawn, measured
 from laws.line import gauss, hockey_stick
-from laws.losses import LogCosh, Sum, Wave, parabola
+from laws.loss_cases import LogCosh, Sum, Wave, parabola
 from wane.guarantees import GaussianDP
 from wane.mechanisms import (
     AmplifiedGuarantee,
