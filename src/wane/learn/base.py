@@ -99,7 +99,8 @@ class PrivateLinearModel(OriginalUnits, Certified, BaseEstimator):  # type: igno
     longer.  `coef_` belongs to scaled rows; `predict` scales rows in the same way.
 
     Args:
-        epsilon, delta: the target of this fit; `certificate_` never claims less than was spent.
+        epsilon: the target of this fit; `certificate_` never claims less than was spent.
+        delta: the probability that goes with epsilon.
         adjacency: ZERO_OUT (the default: one record made null) or REPLACE_ONE (one record exchanged
             for another, which needs about twice the noise).  The number of rows is public in both.
         rows_per_person: the most rows that one person may have, declared without looking at the
@@ -112,8 +113,13 @@ class PrivateLinearModel(OriginalUnits, Certified, BaseEstimator):  # type: igno
             sqrt(feature_norm^2 + intercept_norm^2).
         warm_start: where to start: public coefficients (each output's, its intercept last), or a
             fitted estimator of the same kind, whose certificate is then composed with this fit's.
-        step_size, steps, batches, clip, ridge, cool_down: fixed here, or None: planned from public
-            numbers alone.
+        step_size: how far a step goes; this and the next five are planned from public numbers
+            alone where they are None.
+        steps: how many steps are taken.
+        batches: how records are chosen at each step.
+        clip: the bound to which gradients are clipped.
+        ridge: the weight of the squared norm of the coefficients.
+        cool_down: steps at the end that use no record.
         curvature: None, or `PrivateCurvature()`: part of the budget is spent on a bound on the
             curvature of the average loss, and steps of all rows are as long as that allows.
         tune_on: None, or `PublicData(X, y)`: the settings that do best on these rows are used.

@@ -44,7 +44,8 @@ class PrivateMean(Certified, BaseEstimator):  # type: ignore[misc]
     or as zero if there are none.
 
     Args:
-        epsilon, delta: the target of this release.
+        epsilon: the target of this release.
+        delta: the probability that goes with epsilon.
         adjacency: ZERO_OUT (the default), REPLACE_ONE, or the word for one of them.
         rows_per_person: the most rows that one person may have, declared without looking.
         feature_bounds: public bounds (low, high), each a number or one for each column.
