@@ -50,23 +50,20 @@ class Real:
         """Return the value as a float, or refuse it by name."""
         # bool is an int to Python, but radius=True is a slip of the keyboard and not a size
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            raise self._refused(name, value, "a number")
+            raise refused(name, value, "a number", self.cure)
         try:
             number = float(value)
         except OverflowError:  # a whole number beyond 1e308
-            raise self._refused(name, value, "a finite number") from None
+            raise refused(name, value, "a finite number", self.cure) from None
         if math.isnan(number) or (self.finite and math.isinf(number)):
-            raise self._refused(name, value, "a finite number" if self.finite else "a number")
+            raise refused(name, value, "a finite number" if self.finite else "a number", self.cure)
         if self.above is not None and not number > self.above:
-            raise self._refused(name, value, f"> {self.above:g}")
+            raise refused(name, value, f"> {self.above:g}", self.cure)
         if self.least is not None and not number >= self.least:
-            raise self._refused(name, value, f"at least {self.least:g}")
+            raise refused(name, value, f"at least {self.least:g}", self.cure)
         if self.most is not None and not number <= self.most:
-            raise self._refused(name, value, f"at most {self.most:g}")
+            raise refused(name, value, f"at most {self.most:g}", self.cure)
         return number
-
-    def _refused(self, name: str, value: object, wanted: str) -> InvalidDescription:
-        return InvalidDescription(refusal(name, value, wanted, self.cure))
 
 
 @dataclass(frozen=True)
@@ -80,16 +77,13 @@ class Whole:
     def __call__(self, name: str, value: object, /) -> int:
         """Return the value as an int, or refuse it by name."""
         if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-            raise self._refused(name, value, "a whole number")
+            raise refused(name, value, "a whole number", self.cure)
         number = int(value)
         if number < self.least:
-            raise self._refused(name, value, f"at least {self.least}")
+            raise refused(name, value, f"at least {self.least}", self.cure)
         if self.most is not None and number > self.most:
-            raise self._refused(name, value, f"at most {self.most}")
+            raise refused(name, value, f"at most {self.most}", self.cure)
         return number
-
-    def _refused(self, name: str, value: object, wanted: str) -> InvalidDescription:
-        return InvalidDescription(refusal(name, value, wanted, self.cure))
 
 
 @dataclass(frozen=True)
@@ -104,7 +98,7 @@ class Each:
         entries = sequence(name, values)
         if len(entries) < self.fewest:
             wanted = f"a sequence of at least {self.fewest}"
-            raise InvalidDescription(refusal(name, values, wanted))
+            raise refused(name, values, wanted)
         return tuple(self.entry(f"{name}[{place}]", value) for place, value in enumerate(entries))
 
 
@@ -157,7 +151,7 @@ def kind(name: str, value: object, kinds: tuple[type, ...]) -> None:
     """Refuse a value that is none of these kinds."""
     if not isinstance(value, kinds):
         names = ", ".join(k.__name__ for k in kinds)
-        raise InvalidDescription(refusal(name, value, f"one of {names}"))
+        raise refused(name, value, f"one of {names}")
 
 
 def member(name: str, value: object, kind: type[E]) -> E:
@@ -175,7 +169,7 @@ def sequence(name: str, values: object) -> tuple[Any, ...]:
         return tuple(values.tolist())
     if isinstance(values, (list, tuple)):
         return tuple(values)
-    raise InvalidDescription(refusal(name, values, "a sequence", f"give a list, {name}=[...]"))
+    raise refused(name, values, "a sequence", f"give a list, {name}=[...]")
 
 
 def matrix(name: str, rows: object) -> tuple[tuple[float, ...], ...]:
@@ -183,16 +177,14 @@ def matrix(name: str, rows: object) -> tuple[tuple[float, ...], ...]:
     table: tuple[tuple[float, ...], ...] = Each(vector)(name, rows)
     lengths = sorted({len(row) for row in table})
     if len(lengths) > 1:
-        raise InvalidDescription(
-            refusal(name, rows, "rows of equal length", f"these have lengths {lengths}")
-        )
+        raise refused(name, rows, "rows of equal length", f"these have lengths {lengths}")
     return table
 
 
 def flag(name: str, value: object) -> bool:
     """Return a truth value, or refuse what is none by name."""
     if not isinstance(value, bool):
-        raise InvalidDescription(refusal(name, value, "true or false"))
+        raise refused(name, value, "true or false")
     return value
 
 
@@ -210,6 +202,11 @@ def shown(value: object) -> str:
 def refusal(name: str, value: object, wanted: str, cure: str = "") -> str:
     """Return the one wording in which arguments are refused."""
     return f"{name} must be {wanted}, got {shown(value)}" + (f"; {cure}" if cure else "") + "."
+
+
+def refused(name: str, value: object, wanted: str, cure: str = "") -> InvalidDescription:
+    """Return the error that refuses an argument."""
+    return InvalidDescription(refusal(name, value, wanted, cure))
 
 
 class Checked:

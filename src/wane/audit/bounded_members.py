@@ -58,7 +58,7 @@ def bounded_members(run: NoisyDescent, allowed: Curvatures) -> list[Leak]:
         return []
     if isinstance(run.release, EveryIterate):
         return []  # projected one by one: the last one alone says little
-    if run.objective.ridge > 0.0 and not _centred(run.domain):
+    if run.objective.ridge > 0.0 and not is_centred(run.domain):
         return []  # the ridge pulls to the origin, our members live around the middle
     if run.objective.clipped and (run.objective.strong_convexity or 0.0) > 0.0:
         return []  # gradients would be zero nowhere
@@ -73,7 +73,8 @@ def bounded_members(run: NoisyDescent, allowed: Curvatures) -> list[Leak]:
     return members
 
 
-def _centred(domain: Domain) -> bool:
+def is_centred(domain: Domain) -> bool:
+    """Return whether the middle of a box or ball is the origin, or the domain is neither."""
     match domain:
         case Box():
             return bool(np.all(np.asarray(domain.upper) + np.asarray(domain.lower) == 0.0))

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from wane.arrays import Array
-from wane.audit.bounded_members import longest_side
+from wane.audit.bounded_members import is_centred, longest_side
 from wane.audit.bracket import bracket
 from wane.audit.interval_law import ABSOLUTE, WIDTHS, AffineStep, IntervalGrid, IntervalPair
 from wane.audit.members import curvatures
@@ -47,7 +47,7 @@ def _member(run: NoisyDescent) -> tuple[float, list[AffineStep]] | None:
     plain = isinstance(domain, Box | Ball | LOneBall | Diameter)
     if side is None or not plain or allowed is None or len(run.plan) != 1 or side <= 0.0:
         return None
-    if run.objective.ridge + shrunk > 0.0 and not _about_the_origin(domain):
+    if run.objective.ridge + shrunk > 0.0 and not is_centred(domain):
         return None
     std = float(run.plan.step_size[0]) * float(run.gradient_noise_stds[0])
     bend = _bend(run, allowed.low, allowed.high, side)
@@ -69,15 +69,6 @@ def _member(run: NoisyDescent) -> tuple[float, list[AffineStep]] | None:
         for fill in fills
     ]
     return 0.5 * side, steps
-
-
-def _about_the_origin(domain: object) -> bool:
-    match domain:
-        case Box():
-            return bool(np.all(np.asarray(domain.upper) + np.asarray(domain.lower) == 0.0))
-        case Ball():
-            return domain.center is None or not any(domain.center)
-    return True
 
 
 def _bend(run: NoisyDescent, low: float, high: float, side: float) -> float | None:

@@ -94,9 +94,7 @@ def start_of(process: Process, statistic: Any, outside: Outside) -> Array:
     raise _unknown(process)
 
 
-@start_of.register
-def _linear_start(process: LinearDiffusion, statistic: Any, outside: Outside) -> Array:
-    return linear_diffusions.start_of(process, statistic, outside)
+start_of.register(LinearDiffusion, linear_diffusions.start_of)
 
 
 @start_of.register
@@ -119,11 +117,7 @@ def step(process: Process, position: Array, duration: float, rng: np.random.Gene
     raise _unknown(process)
 
 
-@step.register
-def _linear_step(
-    process: LinearDiffusion, position: Array, duration: float, rng: np.random.Generator
-) -> Array:
-    return linear_diffusions.step(process, position, duration, rng)
+step.register(LinearDiffusion, linear_diffusions.step)
 
 
 @step.register
@@ -145,9 +139,7 @@ def rounded(process: Process, position: Array, time: float) -> Array:
     raise _unknown(process)
 
 
-@rounded.register
-def _linear_rounded(process: LinearDiffusion, position: Array, time: float) -> Array:
-    return linear_diffusions.rounded(process, position, time)
+rounded.register(LinearDiffusion, linear_diffusions.rounded)
 
 
 @rounded.register

@@ -103,9 +103,9 @@ class Statistic(ABC):
     def value(self, noisy: Array, rows: int | None) -> dict[str, Any]:
         """Return what is published, by column, from the noisy vector and the public row count."""
 
-    @abstractmethod
     def noise(self, std: float, noisy: Array, rows: int | None) -> dict[str, Any]:
-        """Return the deviation of the noise in the units of the value, by column."""
+        """Return the deviation of the noise by column, here that of each count."""
+        return {column.name: std for column in self.columns}
 
 
 def _norm(per_column: list[tuple[float, float]], adjacency: Adjacency, count: float) -> float:
@@ -267,10 +267,6 @@ class Counts(Statistic):
             for column, part in zip(self.columns, parts, strict=True)
         }
 
-    def noise(self, std: float, noisy: Array, rows: int | None) -> dict[str, Any]:
-        """Return the deviation of each count."""
-        return {column.name: std for column in self.columns}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Histogram(Counts):
@@ -356,10 +352,6 @@ class Quantiles(Statistic):
                 f"{p:g}": v for p, v in zip(self.probabilities, values, strict=True)
             }
         return made
-
-    def noise(self, std: float, noisy: Array, rows: int | None) -> dict[str, Any]:
-        """Return the deviation of each count of the tree."""
-        return {column.name: std for column in self.columns}
 
 
 @dataclass(frozen=True, kw_only=True)

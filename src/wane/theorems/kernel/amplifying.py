@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Self
 
 from wane import arguments
@@ -12,31 +13,14 @@ from wane.theorems.kernel import amplification
 from wane.theorems.kernel.amplification import ApproximateDP
 
 
-class ContinuousKernel(ABC):
-    """A kernel on infinitely many inputs; use one of its kinds.
-
-    All numbers are upper bounds on the truth.  Kinds say in their own words for which inputs.
-    """
+class AmplifyingKernel(ABC):
+    """What coefficients alone tell of a kernel, whatever it is made of."""
 
     @abstractmethod
     def coefficients(self, multipliers: Iterable[float]) -> list[float]:
         """The largest integral of (P - m Q)_+ over two output laws P, Q for each m >= 1, raised."""
 
-    @property
-    @abstractmethod
-    def doeblin_coefficient(self) -> float:
-        """One minus a probability with which the output ignores the input, rounded up."""
-
-    @property
-    @abstractmethod
-    def ultra_mixing(self) -> float:
-        """One minus the smallest likelihood ratio between two output laws, rounded up."""
-
-    @abstractmethod
-    def power(self, times: int) -> Self:
-        """The kernel applied so many times."""
-
-    @property
+    @cached_property
     def dobrushin(self) -> float:
         """The largest total variation distance between two output laws, rounded up."""
         return self.coefficients([1.0])[0]
@@ -79,6 +63,27 @@ class ContinuousKernel(ABC):
         ]
         found = self.coefficients([amplification.threshold(e, d) for e, d in pairs])
         return [amplification.exact(d, g) for (_, d), g in zip(pairs, found, strict=True)]
+
+
+class ContinuousKernel(AmplifyingKernel):
+    """A kernel on infinitely many inputs; use one of its kinds.
+
+    All numbers are upper bounds on the truth.  Kinds say in their own words for which inputs.
+    """
+
+    @property
+    @abstractmethod
+    def doeblin_coefficient(self) -> float:
+        """One minus a probability with which the output ignores the input, rounded up."""
+
+    @property
+    @abstractmethod
+    def ultra_mixing(self) -> float:
+        """One minus the smallest likelihood ratio between two output laws, rounded up."""
+
+    @abstractmethod
+    def power(self, times: int) -> Self:
+        """The kernel applied so many times."""
 
     def amplify(self, *, epsilon: float, delta: float) -> dict[str, ApproximateDP]:
         """All statements about an (epsilon, delta)-private input, the last one the best."""

@@ -28,6 +28,7 @@ from wane.describe.arrays import read_only, read_only_rows
 from wane.errors import InvalidDescription
 from wane.theorems.kernel import amplification, matrices, powers
 from wane.theorems.kernel.amplification import ApproximateDP
+from wane.theorems.kernel.amplifying import AmplifyingKernel
 from wane.theorems.kernel.pairs import UNIT, Gap, largest_gap, rounding
 
 _NO_DIGITS = 1e6  # a relative error that says nothing
@@ -64,7 +65,7 @@ class Amplification:
 
 
 @dataclass(frozen=True, eq=False)
-class MarkovKernel:
+class MarkovKernel(AmplifyingKernel):
     """A row-stochastic matrix: row = input, column = output, dense or `scipy.sparse`.
 
     Rows must sum to one within `wane.describe.matrices.ROW_SUM_TOLERANCE`; they are then divided by
@@ -124,25 +125,6 @@ class MarkovKernel:
     def forgets_everything(self) -> bool:
         """Whether all rows are surely the same: the output says nothing about the input."""
         return self.ceiling == 0.0
-
-    @cached_property
-    def dobrushin(self) -> float:
-        """The largest total variation distance between two rows, rounded up."""
-        return self.dobrushin_at(0.0)
-
-    def dobrushin_at(self, epsilon: float) -> float:
-        """The smallest g for which the kernel is (g, epsilon)-Dobrushin, rounded up.
-
-        It is the largest sum of (P - e^epsilon Q)_+ over ordered pairs of rows P, Q.
-        """
-        return self.dobrushin_curve([epsilon])[0]
-
-    def dobrushin_curve(self, epsilons: Iterable[float]) -> list[float]:
-        """The coefficient at each epsilon."""
-        checked = [arguments.real("epsilon", e, least=0.0) for e in epsilons]
-        limit = math.log(amplification.LARGEST_MULTIPLIER)
-        lowered = 1.0 - amplification.SLACK
-        return self.coefficients([max(1.0, math.exp(min(e, limit)) * lowered) for e in checked])
 
     def coefficients(self, multipliers: Iterable[float]) -> list[float]:
         """The largest sum of (P - m Q)_+ over ordered pairs of rows for each m >= 1, raised."""
@@ -268,35 +250,6 @@ class MarkovKernel:
             lost_mass=self.lost_mass,
             ceiling=amplification.power_up(self._cheap_ceiling, times),
         )
-
-    def amplified_delta(self, at: float, *, epsilon: float, delta: float) -> float:
-        """The exact worst delta at `at` after the kernel, of any (epsilon, delta)-private input."""
-        return self.amplified_curve([at], epsilon=epsilon, delta=delta)[0]
-
-    def amplified_curve(
-        self, epsilons: Iterable[float], *, epsilon: float, delta: float
-    ) -> list[float]:
-        """The exact worst delta after the kernel at each of `epsilons`."""
-        points = list(epsilons)
-        return self.amplified_profile(
-            points, [amplification.worst_profile(e, epsilon, delta) for e in points]
-        )
-
-    def amplified_profile(self, epsilons: Iterable[float], deltas: Iterable[float]) -> list[float]:
-        """Delta after the kernel at each epsilon, from delta before it at the same epsilon.
-
-        Claim.  delta'(e) <= Th g(log(1 + (e^e - 1)/Th)), Th = delta(e), g = `dobrushin_at`;
-        no mechanism of which only delta(e) is known does worse.
-        """
-        pairs = [
-            (
-                arguments.real("epsilon", e, least=0.0),
-                arguments.real("delta", d, least=0.0, most=1.0),
-            )
-            for e, d in zip(epsilons, deltas, strict=True)
-        ]
-        found = self.coefficients([amplification.threshold(e, d) for e, d in pairs])
-        return [amplification.exact(d, g) for (_, d), g in zip(pairs, found, strict=True)]
 
     def amplify(self, *, epsilon: float, delta: float) -> Amplification:
         """All statements about an (epsilon, delta)-private input."""
