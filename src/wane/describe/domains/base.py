@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wane.arguments import Checked, positive, refusal
+from wane.arguments import Checked, positive, refused
 from wane.arrays import Array
 from wane.errors import InvalidDescription
 
@@ -118,10 +118,10 @@ class Domain(Checked, ABC):
     def _points(self, x: Points) -> Array:
         given = np.asarray(x)
         if given.dtype.kind not in "fiu":
-            raise InvalidDescription(refusal("x", x, "an array of real numbers", "give floats"))
+            raise refused("x", x, "an array of real numbers", "give floats")
         if given.ndim == 0 or given.shape[-1] == 0:
             cure = "give an array whose last axis runs along the point"
-            raise InvalidDescription(refusal("x", x, "a point or an array of points", cure))
+            raise refused("x", x, "a point or an array of points", cure)
         if self.dimension is not None and given.shape[-1] != self.dimension:
             raise InvalidDescription(
                 f"x must have points of length {self.dimension}, as this {self.kind}, got length "

@@ -67,7 +67,7 @@ class Product(Domain):
         parts, sizes = self.parts, self.sizes
         if len(parts) != len(sizes):
             wanted = f"one size for each of the {len(parts)} parts"
-            raise InvalidDescription(arguments.refusal("sizes", self.sizes, wanted))
+            raise arguments.refused("sizes", self.sizes, wanted)
         for place, (part, size) in enumerate(zip(parts, sizes, strict=True)):
             if part.dimension not in (None, size):
                 raise InvalidDescription(

@@ -14,7 +14,6 @@ from wane.arrays import Array
 from wane.describe.arrays import read_only
 from wane.describe.domains.base import ConvexSet, ProxFacts
 from wane.describe.domains.prox_kernels import lengths
-from wane.errors import InvalidDescription
 
 
 @final
@@ -30,9 +29,7 @@ class Halfspace(ConvexSet):
         super().__post_init__()
         if not any(self.normal):
             cure = "use kind='unbounded' for the whole space"
-            raise InvalidDescription(
-                arguments.refusal("normal", self.normal, "a vector that is not zero", cure)
-            )
+            raise arguments.refused("normal", self.normal, "a vector that is not zero", cure)
         _finite_offset(self.offset, self._unit[1])
 
     def _describe(self) -> ProxFacts:
@@ -61,12 +58,10 @@ class Affine(ConvexSet):
         super().__post_init__()
         if len(self.matrix) != len(self.offset):
             wanted = f"one number for each of the {len(self.matrix)} rows of matrix"
-            raise InvalidDescription(arguments.refusal("offset", self.offset, wanted))
+            raise arguments.refused("offset", self.offset, wanted)
         if not all(any(row) for row in self.matrix):
-            raise InvalidDescription(
-                arguments.refusal(
-                    "matrix", self.matrix, "rows that are not zero", "leave out the row of zeros"
-                )
+            raise arguments.refused(
+                "matrix", self.matrix, "rows that are not zero", "leave out the row of zeros"
             )
         rows, offset = self._unit
         _finite_offset(self.offset, offset)
@@ -74,7 +69,7 @@ class Affine(ConvexSet):
         if np.abs(rows @ (coordinates @ basis) - offset).max() > 1e-9 * np.abs(offset).max():
             wanted = "consistent: matrix x = offset for some x"
             cure = "leave out the rows that contradict others"
-            raise InvalidDescription(arguments.refusal("offset", self.offset, wanted, cure))
+            raise arguments.refused("offset", self.offset, wanted, cure)
 
     @cached_property
     def _unit(self) -> tuple[Array, Array]:
@@ -112,4 +107,4 @@ def _normalised(normals: Array, offsets: Array) -> tuple[Array, Array]:
 def _finite_offset(given: object, normalised: Array) -> None:
     if not np.isfinite(normalised).all():
         wanted = "finite after division by the length of the normal"
-        raise InvalidDescription(arguments.refusal("offset", given, wanted, "scale both"))
+        raise arguments.refused("offset", given, wanted, "scale both")

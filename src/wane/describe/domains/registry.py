@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from wane.arguments import refusal, shown
+from wane.arguments import refused, shown
 from wane.describe.domains.base import Domain
 from wane.describe.domains.combined import Product, WithRidge
 from wane.describe.domains.linear import Affine, Halfspace
@@ -69,9 +69,7 @@ def from_fields(kind: str, fields: Mapping[str, Any]) -> Domain:
     """
     chosen = _class_of(kind)
     if not isinstance(fields, Mapping):
-        raise InvalidDescription(
-            refusal("fields", fields, "a table", f"give the fields of {kind!r} by name")
-        )
+        raise refused("fields", fields, "a table", f"give the fields of {kind!r} by name")
     allowed, required = _field_names(chosen)
     for name in fields:
         if name not in allowed:
@@ -116,9 +114,7 @@ def _field_names(chosen: type[Domain]) -> tuple[tuple[str, ...], tuple[str, ...]
 def _decode(name: str, value: Any) -> Any:
     if isinstance(value, Mapping):
         if "kind" not in value:
-            raise InvalidDescription(
-                refusal(name, value, "a domain with a kind", 'give kind = "..." among its fields')
-            )
+            raise refused(name, value, "a domain with a kind", 'give kind = "..." among its fields')
         return from_fields(value["kind"], {k: v for k, v in value.items() if k != "kind"})
     if isinstance(value, (list, tuple)):
         return tuple(_decode(f"{name}[{place}]", entry) for place, entry in enumerate(value))

@@ -48,7 +48,7 @@ class GroupLasso(Domain):
         weight = (nonnegative if single else Each(nonnegative))("weight", self.weight)
         if isinstance(weight, tuple) and len(weight) != len(self.groups):
             wanted = f"one number, or one for each of the {len(self.groups)} groups"
-            raise InvalidDescription(arguments.refusal("weight", self.weight, wanted))
+            raise arguments.refused("weight", self.weight, wanted)
         self._keep(weight=weight)
 
     def _describe(self) -> ProxFacts:
@@ -101,9 +101,7 @@ class SortedLOne(Domain):
         super().__post_init__()
         if any(a < b for a, b in zip(self.weights, self.weights[1:], strict=False)):
             cure = "sort them from large to small, or the penalty is not convex"
-            raise InvalidDescription(
-                arguments.refusal("weights", self.weights, "non-increasing", cure)
-            )
+            raise arguments.refused("weights", self.weights, "non-increasing", cure)
 
     def _describe(self) -> ProxFacts:
         return ProxFacts(dimension=len(self.weights))
