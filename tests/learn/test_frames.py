@@ -1,12 +1,21 @@
 """Data frames of three libraries: the same model, the same table, the same names."""
 
+import inspect
+from importlib import import_module
+from pkgutil import walk_packages
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
 
+import wane.learn
+import wane.tables
 from wane.errors import InvalidDescription
 from wane.learn import (
     PrivateLinearRegression,
@@ -64,6 +73,43 @@ def test_the_scaler_answers_in_frames(library, output):
     assert np.array_equal(
         made.to_numpy(), PublicScaler(feature_bounds=(0.0, HIGH)).fit_transform(X)
     )
+
+
+def test_the_scaler_is_the_only_transformer():
+    """A new one joins the tests of `set_output` here."""
+    found = set()
+    for package in (wane.learn, wane.tables):
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
+            kinds = inspect.getmembers(import_module(module.name), inspect.isclass)
+            found |= {
+                kind
+                for _, kind in kinds
+                if kind.__module__.startswith("wane.") and hasattr(kind, "transform")
+            }
+    assert found == {PublicScaler}
+
+
+def test_frames_of_the_scaler_keep_names_and_rows():
+    rows = pd.DataFrame(COLUMNS, index=range(7, 7 + len(X)))
+    scaler = PublicScaler(feature_bounds=(0.0, HIGH)).set_output(transform="pandas")
+    with pytest.raises(NotFittedError):  # columns have no names before they are seen
+        scaler.transform(rows)
+    made = scaler.fit(rows).transform(rows)
+    assert made.index.equals(rows.index)
+    assert scaler.get_feature_names_out().tolist() == NAMES
+    assert list(scaler.fit(X).transform(X).columns) == ["x0", "x1", "x2", "x3"]
+    with pytest.raises(ValueError, match="output config"):
+        scaler.set_output(transform="csv").transform(X)
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+def test_names_reach_the_model_at_the_end_of_a_pipeline(output):
+    some = ColumnTransformer([("scaled", PublicScaler((0.0, HIGH[2:])), NAMES[2:])])
+    model = PrivateLogisticRegression(classes=[0, 1], feature_norm=2.0, seed_voids_privacy=7)
+    pipeline = make_pipeline(some, model).set_output(transform=output)
+    pipeline.fit(FRAMES[output](COLUMNS), Y)
+    assert model.feature_names_in_.tolist() == ["scaled__perimeter", "scaled__area"]
+    assert some.get_feature_names_out().tolist() == ["scaled__perimeter", "scaled__area"]
 
 
 SCHEMA = """

@@ -4,8 +4,6 @@
 accountant answered 4.3454 whatever loss was minimised.
 """
 
-import math
-
 import numpy as np
 import pytest
 
@@ -62,7 +60,9 @@ def bce(scale):
 
 def sawtooth(z, y):
     """Slopes +-1 that change sign every tenth: what one epoch adds, the next does not take back."""
-    return (torch.asin(torch.sin(10.0 * math.pi * z)) / (10.0 * math.pi) * (2 * y - 1)).mean()
+    # an arcsine of a sine is the same, but has no number for a slope where the sine is one
+    teeth = (torch.remainder(z - 0.05, 0.2) - 0.1).abs()
+    return (teeth * (2 * y - 1)).mean()
 
 
 def sine(z, y):

@@ -38,11 +38,11 @@ class AdvantageGoal(PrivacyGoal):
         return float(self.advantage)
 
     def level_of(self, certificate: Certificate) -> float:
-        """The largest advantage, never rounded down."""
+        """Return the largest advantage, never rounded down."""
         return certificate.delta(0.0)
 
     def mu_of(self, level: float) -> float:
-        """The mu with this advantage."""
+        """Return the mu with this advantage."""
         return _gaussian_mu(0.0, level)
 
     def __str__(self) -> str:
@@ -71,11 +71,11 @@ class DetectionGoal(PrivacyGoal):
         return float(self.true_positive_rate)
 
     def level_of(self, certificate: Certificate) -> float:
-        """The largest true-positive rate at this false-positive rate, never rounded down."""
+        """Return the largest true-positive rate at this false-positive rate, never rounded down."""
         return certificate.true_positive_rate(self.false_positive_rate)
 
     def mu_of(self, level: float) -> float:
-        """The mu with this true-positive rate."""
+        """Return the mu with this true-positive rate."""
         if not level < 1.0:
             return math.inf
         return max(float(ndtri(level) - ndtri(self.false_positive_rate)), 0.0)
@@ -109,14 +109,14 @@ class GuessGoal(PrivacyGoal):
         return float(self.success)
 
     def level_of(self, certificate: Certificate) -> float:
-        """The probability that the best guess is right, never rounded down."""
+        """Return the probability that the best guess is right, never rounded down."""
         rare = min(self.prior, 1.0 - self.prior)
         # delta falls in epsilon, so that rounded odds are taken a little smaller
         gained = rare * certificate.delta(self._log_odds * (1.0 - 1e-15))
         return min(1.0, inflate(1.0 - rare + gained, 1e-15))
 
     def mu_of(self, level: float) -> float:
-        """The mu with which guesses are right as often."""
+        """Return the mu with which the best guess is right with this probability."""
         rare = min(self.prior, 1.0 - self.prior)
         return _gaussian_mu(self._log_odds, (level - (1.0 - rare)) / rare)
 
@@ -129,7 +129,7 @@ class GuessGoal(PrivacyGoal):
 
 
 def _gaussian_mu(epsilon: float, delta: float) -> float:
-    """A mu to steer a search by; infinite where delta says nothing."""
+    """Return a mu that only steers a search; infinite where delta is 1 or more."""
     if not delta < 1.0:
         return math.inf
     return GaussianDP.from_target(epsilon=epsilon, delta=max(delta, 1e-300)).mu

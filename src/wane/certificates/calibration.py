@@ -135,7 +135,7 @@ class _Search:
         return self.goal.mu_of(self.goal.level)
 
     def mu_by(self, certificate: Certificate) -> float:
-        """The mu of a Gaussian guarantee that would be as good for the goal."""
+        """Return the mu of a Gaussian guarantee that would be as good for the goal."""
         return self.goal.mu_of(self.goal.level_of(certificate))
 
 
@@ -170,7 +170,7 @@ def _gaussian_factor(start: Certificate, target: _Search) -> float | None:
 def _searched_factor(
     run: NoisyDescent, start: Certificate, target: _Search
 ) -> tuple[float, Certificate]:
-    """The least noise by the theorem that leads, until all of them agree that it does.
+    """Return the least noise factor and its certificate, by a search with the leading theorem.
 
     Every theorem's mu falls as the noise grows.  So at the least noise with which the leader meets
     the goal, whoever does not do better there does not meet it with less.
@@ -186,7 +186,7 @@ def _searched_factor(
 
 
 def _leader(found: Certificate, target: _Search) -> Theorem[Guarantee] | None:
-    """The theorem that does best for the goal; None if none is anywhere near it."""
+    """Return the theorem that does best for the goal; None if none is anywhere near it."""
     (part,) = found.parts
     known = [
         (target.mu_by(Certificate((replace(part, verdicts=(verdict,)),))), verdict.theorem)

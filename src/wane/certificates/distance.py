@@ -68,7 +68,7 @@ class DistanceCertificate(Answers[Found]):
         return round_up(math.sqrt(2.0 / m * self.value), 4)
 
     def explain(self) -> str:
-        """Every theorem's answer as text."""
+        """Return every theorem's answer as text."""
         asked = self.question
         kind = "Kullback-Leibler" if asked.order == 1.0 else f"Renyi order {asked.order:g}"
         title = f"{asked.direction.value}, reference {asked.reference.value}, {kind}"
@@ -99,7 +99,7 @@ class TabulatedCurve:
     values: tuple[float, ...]
 
     def __call__(self, order: float) -> float:
-        """The chord at this order; infinite beyond the last."""
+        """Return the chord at this order; infinite beyond the last."""
         place = bisect.bisect_left(self.orders, order)
         if place == len(self.orders):
             return math.inf
@@ -113,7 +113,7 @@ class TabulatedCurve:
 
 
 def certify_closeness(chain: Overdamped | Underdamped, orders: Sequence[float] = ORDERS) -> RenyiDP:
-    """The chain's last state and the target are this close, in both directions.
+    """Return how close the chain's last state and the target are, in both directions.
 
     The guarantee's `epsilon(delta)` says: no event is more than exp(epsilon) times as likely,
     plus delta, under the one law as under the other.

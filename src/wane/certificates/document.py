@@ -72,7 +72,7 @@ def certificate_document(
 def _words(
     last: Certificate, delta: float, circumstances: Circumstances, sampler: dict[str, Any]
 ) -> dict[str, Any]:
-    """What the last release is and rests on, in words, letters and constants."""
+    """Return what the last release is and rests on, in words, letters and constants."""
     ran = circumstances.noise.ran
     return {
         "adjacency_meaning": wording.adjacency_words(last.run),
@@ -129,13 +129,13 @@ def configuration_hash(certificate: Certificate) -> str:
 
 
 def _stated(certificate: Certificate) -> dict[str, Any]:
-    """The facts of all runs, each with the hash of its own; nothing if there are none."""
+    """Return the field of the facts of all runs; empty if there are none."""
     found = certificate.facts
     return {"facts": [fact.to_fields() for fact in found]} if found else {}
 
 
 def _sampler(certificate: Certificate) -> dict[str, Any]:
-    """What was sampled, if the one release is chains that are a descent together."""
+    """Return what was sampled, if the one release is chains that are a descent together."""
     sampled = certificate.parts[0].sampled
     if sampled is None or len(certificate.parts) > 1:
         return {}
@@ -148,12 +148,12 @@ def _sha256(value: Any) -> str:
 
 
 def _voids(certificate: Certificate, circumstances: Circumstances) -> tuple[str, ...]:
-    """Why nothing is claimed, by the certificate or by the circumstances."""
+    """Return why nothing is claimed, by the certificate or by the circumstances."""
     return tuple(dict.fromkeys((*certificate.void_because, *circumstances.voids)))
 
 
 def _last_run(certificate: Certificate) -> Certificate:
-    """The run whose end is the release; what came before it was only accounted with it."""
+    """Return the run whose end is the release; what came before it was only accounted with it."""
     runs = [one for one in certificate.each if not isinstance(one.run, StatedRelease)]
     if not runs:
         raise NoTheoremApplies("A certificate document needs a run, got side releases only.")
@@ -161,7 +161,7 @@ def _last_run(certificate: Certificate) -> Certificate:
 
 
 def _whole(certificate: Certificate, delta: float) -> dict[str, Any]:
-    """What is claimed of all parts together."""
+    """Return what is claimed of all parts together."""
     joint: dict[str, Any] = {}
     if len(certificate.parts) > 1:
         joint = {"composition_epsilon": json_number(_composed(certificate, delta))}
@@ -182,7 +182,7 @@ def _whole(certificate: Certificate, delta: float) -> dict[str, Any]:
 
 
 def _composed(certificate: Certificate, delta: float) -> float | None:
-    """Epsilon with every iterate of every run released; None if nothing is known of that."""
+    """Return epsilon with every iterate of every run released; None if nothing is known of that."""
     try:
         return together(
             composition_of(one.run).for_persons(one.rows_per_person)
@@ -224,7 +224,7 @@ def _release(one: Certificate, delta: float) -> dict[str, Any]:
 
 
 def _side_fields(release: StatedRelease) -> dict[str, Any]:
-    """What the fingerprint covers of a release that is no run."""
+    """Return what the fingerprint covers of a release that is no run."""
     named = {"name": release.name, "source": release.source, "adjacency": release.adjacency.value}
     return named | {"guarantee": _level(release)}
 

@@ -29,7 +29,7 @@ def grouped(description: Any, verdict: Applies[Guarantee], size: int) -> Guarant
 
 
 def _obstacle(description: Any, verdict: Applies[Guarantee]) -> str:
-    """What is not known of the data sets on the way; empty if nothing is missing."""
+    """Return what is not known of the data sets on the way; empty if nothing is missing."""
     if description.adjacency is Adjacency.REPLACE_ONE:
         return ""
     if isinstance(description, Description) and isinstance(verdict.conclusion, GaussianDP):

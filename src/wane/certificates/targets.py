@@ -19,16 +19,16 @@ class PrivacyGoal(Checked, ABC):
     """A promise that a certificate keeps or does not keep."""
 
     def met_by(self, certificate: Certificate) -> bool:
-        """Whether the certificate keeps the promise."""
+        """Return whether the certificate meets the goal."""
         return self.level_of(certificate) <= self.level
 
     @abstractmethod
     def level_of(self, certificate: Certificate) -> float:
-        """What the certificate says in the goal's own measure, infinite if nothing."""
+        """Return the certificate's level in the goal's own measure, infinite if it says nothing."""
 
     @abstractmethod
     def mu_of(self, level: float) -> float:
-        """The mu of a Gaussian guarantee with this level: it only steers a search."""
+        """Return the mu of a Gaussian guarantee with this level: it only steers a search."""
 
     @property
     @abstractmethod
@@ -49,11 +49,11 @@ class ApproximateGoal(PrivacyGoal):
         return float(self.epsilon)
 
     def level_of(self, certificate: Certificate) -> float:
-        """Epsilon at delta."""
+        """Return epsilon at delta."""
         return certificate.epsilon(self.delta)
 
     def mu_of(self, level: float) -> float:
-        """The mu with this epsilon at delta."""
+        """Return the mu with this epsilon at delta."""
         if math.isinf(level):
             return math.inf
         return GaussianDP.from_target(epsilon=level, delta=self.delta).mu
@@ -75,11 +75,11 @@ class RenyiGoal(PrivacyGoal):
         return float(self.divergence)
 
     def level_of(self, certificate: Certificate) -> float:
-        """The divergence of this order."""
+        """Return the divergence of this order."""
         return certificate.renyi(self.order)
 
     def mu_of(self, level: float) -> float:
-        """The mu with this divergence."""
+        """Return the mu with this divergence."""
         return math.sqrt(2.0 * level / self.order)
 
     def __str__(self) -> str:
@@ -98,12 +98,12 @@ class ConcentratedGoal(PrivacyGoal):
         return float(self.zcdp)
 
     def level_of(self, certificate: Certificate) -> float:
-        """The least rho, infinite where no theorem gives one."""
+        """Return the least rho, infinite where no theorem gives one."""
         found = certificate.zcdp
         return math.inf if found is None else found
 
     def mu_of(self, level: float) -> float:
-        """The mu with this rho."""
+        """Return the mu with this rho."""
         return math.sqrt(2.0 * level)
 
     def __str__(self) -> str:
@@ -122,12 +122,12 @@ class GaussianGoal(PrivacyGoal):
         return float(self.mu)
 
     def level_of(self, certificate: Certificate) -> float:
-        """The least mu, infinite where no theorem gives one."""
+        """Return the least mu, infinite where no theorem gives one."""
         found = certificate.least_mu
         return math.inf if found is None else found
 
     def mu_of(self, level: float) -> float:
-        """The level is mu."""
+        """Return the level itself, which is mu."""
         return level
 
     def __str__(self) -> str:

@@ -290,7 +290,7 @@ def _symbols_of_descent(run: NoisyDescent) -> list[tuple[str, str, Any]]:
 
 
 def _meaning(name: str) -> str:
-    """The definition of a constant of the losses, as it is written once."""
+    """Return the definition of a constant of the losses, as it is written once."""
     return f"{name}: {defined('objective', name).sentence}"
 
 

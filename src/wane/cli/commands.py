@@ -201,7 +201,7 @@ def kernel(options: Namespace) -> Result:
 
 
 def _noise_kernel(options: Namespace) -> ContinuousKernel | None:
-    """The kernel of noise that is named in the place of a file, if one is."""
+    """Return the kernel of noise named in place of a file; None if a file is named."""
     from wane.mechanisms import GaussianKernel, LaplaceKernel  # slow to import
 
     given = (options.noise, options.diameter)
@@ -224,7 +224,7 @@ def _noise_kernel(options: Namespace) -> ContinuousKernel | None:
 
 
 def _certified(spec: str) -> Certificate:
-    """The certificate of a file's run, with the facts that stand beside it."""
+    """Return the certificate of a file's run, with the facts that stand beside it."""
     given = read_table(spec)
     if is_mechanism(given):
         return certify(description_from_fields(given))

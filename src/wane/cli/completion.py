@@ -68,7 +68,7 @@ def commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, Any]]:
 
 
 def _words(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """Everything that may stand behind a command: choices, further commands and options."""
+    """Yield every word that may follow a command: choices, further commands and options."""
     for action in parser._actions:
         yield from action.option_strings
         if isinstance(action, argparse._SubParsersAction):

@@ -111,7 +111,7 @@ def _fits(records: _Records, epsilon: float, delta: float) -> list[Any]:
 
 
 def _breast_cancer() -> _Records:
-    """The bundled records; the bounds of each measurement stand in the set's description."""
+    """Return the bundled records; the bounds of each measurement stand in the set's description."""
     try:
         from sklearn.datasets import load_breast_cancer
     except ImportError:

@@ -140,7 +140,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _beside(place: Path) -> Path:
-    """A name in the same folder that nobody else uses."""
+    """Return a name in the same folder that nobody else uses."""
     return place.parent / f"{HIDDEN}{secrets.token_hex(8)}"
 
 

@@ -53,7 +53,7 @@ def _add(options: Namespace) -> Result:
 
 
 def _check(options: Namespace) -> Result:
-    """Whether the ledger still holds what it held when a release was documented."""
+    """Return whether the ledger still holds what it held when a release was documented."""
     from wane.ledger import Ledger
 
     if options.document is None:

@@ -106,7 +106,7 @@ def _print(text: str) -> None:
 
 
 def _defect(error: Exception) -> str:
-    """A defect of wane's own, by its kind and place; its words might quote a record."""
+    """Return the message of a defect of wane: kind and place, as its text might quote a record."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{Path(last.filename).parent.name}/{Path(last.filename).name}:{last.lineno}"
     return f"internal error, {type(error).__name__} at {place}; please report it."

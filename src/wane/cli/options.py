@@ -127,7 +127,7 @@ def checkpoint_of(options: argparse.Namespace) -> Any:
 
 
 def _key_in(place: Path) -> bytes:
-    """The key in a file that nobody but its owner can read."""
+    """Return the key in a file that nobody but its owner can read."""
     try:
         shared = os.name == "posix" and stat.S_IMODE(place.stat().st_mode) & 0o077
         key = b"" if shared else place.read_bytes()

@@ -73,7 +73,7 @@ class Release:
         return TUNING if public is None else str(public.statement)
 
     def document(self) -> dict[str, Any]:
-        """The certificate as a JSON document."""
+        """Return the certificate as a JSON document."""
         return certificate_document(
             self.certificate, delta=self.delta, circumstances=self.circumstances
         )

@@ -109,7 +109,7 @@ def sample(options: Namespace) -> Result:
 
 
 def _job(options: Namespace) -> Job:
-    """The description, if one is given, with what the options say on top of it."""
+    """Return the description, if one is given, with what the options say on top of it."""
     source = Path(options.source)
     job = _described(source) if source.suffix.lower() in SPECS else Job(data=options.source)
     said = {f.name: getattr(options, f.name, None) for f in fields(Job)}

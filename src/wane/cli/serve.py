@@ -41,7 +41,7 @@ FORWARDED = ("ledger", "dataset", "organisation", "responsible")
 
 
 def _table(options: Namespace) -> Any:
-    """The table that --table names, or None."""
+    """Return the table that --table names, or None."""
     if options.table is None:
         for name in ("schema", "out", *FORWARDED):
             if getattr(options, name) is not None:

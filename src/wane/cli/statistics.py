@@ -98,7 +98,7 @@ def publish(options: Namespace) -> Result:
 
 
 def _own(options: Namespace) -> dict[str, Any]:
-    """The options of one statistic; those of another are refused."""
+    """Return the options of one statistic; those of another are refused."""
     made: dict[str, Any] = {}
     for name, owner in (("bins", "histogram"), ("probabilities", "quantiles")):
         given = getattr(options, name)
@@ -126,7 +126,7 @@ def _number(name: str, text: str) -> float:
 
 
 def _levels(text: str | None) -> dict[str, float] | None:
-    """Names and epsilons as they stand on the command line."""
+    """Return names and epsilons as they stand on the command line."""
     if text is None:
         return None
     made: dict[str, float] = {}
@@ -165,7 +165,7 @@ def _write(
 
 
 def _public(found: Any, levels: dict[str, Any], statistic: Any = None) -> dict[str, Any]:
-    """What a file of values holds."""
+    """Return the fields of a file of values."""
     made = {
         **(statistic or found.statistic).to_fields(),
         "value": found.value,
@@ -180,7 +180,7 @@ def _public(found: Any, levels: dict[str, Any], statistic: Any = None) -> dict[s
 def _circumstances(
     options: Namespace, found: Any, schema: Schema, level: str | None, earlier: Any = None
 ) -> Circumstances:
-    """How the release was carried out, in words."""
+    """Return how the release was carried out, in words."""
     names = ", ".join(column.name for column in found.statistic.columns)
     seeded = options.seed_voids_privacy is not None
     process = getattr(found.released.mechanism, "mechanism", found.released.mechanism)

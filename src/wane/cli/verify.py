@@ -80,7 +80,7 @@ def verify_file(options: Namespace) -> Result:
 
 
 def _unsigned(place: Path, identity: str) -> tuple[str, ...]:
-    """Why the release is not signed by this key."""
+    """Return the reasons why the release is not signed by this key; empty if it is."""
     from wane import signing
 
     if not place.is_dir():
@@ -92,7 +92,7 @@ def _unsigned(place: Path, identity: str) -> tuple[str, ...]:
 
 
 def _signed(place: Path, identity: str | None) -> dict[str, str]:
-    """What is known of a signature, after none was refused."""
+    """Return what to print about the signature, once no check of it has failed."""
     if identity is not None:
         return {"signature": f"by {identity}, over every file of the folder"}
     there = place.is_dir() and (place / ENVELOPE).exists()
@@ -173,7 +173,7 @@ def _stated(row: Stated) -> dict[str, Any]:
 
 
 def _brief(value: Any) -> str:
-    """A value in one line of plain characters, whatever the document holds."""
+    """Return a value in one line of plain characters, whatever the document holds."""
     text = json.dumps(value)
     return text if len(text) <= 100 else text[:97] + "..."
 

@@ -199,7 +199,7 @@ class HiddenStateAccountant(privacy_accountant.PrivacyAccountant):  # type: igno
 
 
 def _has_no_noise(event: Any) -> bool:
-    """A Gaussian event without noise is not private, whoever is sampled into it."""
+    """Return whether some part of the event adds no noise: then sampling makes nothing private."""
     if isinstance(event, dp_event.ComposedDpEvent):
         return any(_has_no_noise(one) for one in event.events)
     inner = getattr(event, "event", None)
@@ -226,7 +226,7 @@ def _gaussian(event: Any, relation: Any) -> Guarantee:
 
 
 def _mu(event: Any, moved: float = 1.0) -> float:
-    """The distance of the two Gaussians, if the values move this many norm bounds apart."""
+    """Return the distance of the two Gaussians, if the values move this many norm bounds apart."""
     return math.nextafter(moved / event.noise_multiplier, math.inf)
 
 

@@ -62,7 +62,7 @@ def load_release(run_id: str) -> Any:
 
 
 def _numbers(document: dict[str, Any]) -> dict[str, float]:
-    """Epsilon and delta; an infinite epsilon is no number that MLflow draws."""
+    """Return delta, and epsilon unless it is infinite, which MLflow cannot plot."""
     found = {"wane.delta": float(document["delta"])}
     epsilon = document["epsilon"]
     return found if isinstance(epsilon, str) else found | {"wane.epsilon": float(epsilon)}

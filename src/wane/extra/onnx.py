@@ -91,7 +91,7 @@ class _Graph:
 
 
 def _scaled(graph: _Graph, scaler: Any) -> str:
-    """Rows as `FeatureScaler` makes them."""
+    """Return rows as `FeatureScaler` makes them."""
     rows = "X"
     if scaler.low is not None:
         low, high = np.array(scaler.low), np.array(scaler.high)
@@ -126,7 +126,7 @@ def _linear(graph: _Graph, rows: str, model: Any) -> str:
 
 
 def _classified(graph: _Graph, linear: str, model: Any) -> list[Any]:
-    """The label, and the probabilities where the model has them."""
+    """Return the label, and the probabilities where the model has them."""
     classes, kind = _labels(model.classes_)
     binary = len(classes) == 2
     if binary:
@@ -154,7 +154,7 @@ def _classified(graph: _Graph, linear: str, model: Any) -> list[Any]:
 
 
 def _labels(classes: Any) -> tuple[Any, int]:
-    """The classes as ONNX holds them."""
+    """Return the classes as ONNX holds them."""
     if classes.dtype.kind in "iub":
         return classes.astype(np.int64), TensorProto.INT64
     if classes.dtype.kind == "f":
@@ -180,7 +180,7 @@ def _predicted(graph: _Graph, linear: str, model: Any) -> Any:
 
 
 def _about(model: Any) -> dict[str, str]:
-    """What the certificate says at the model's delta; the certificate itself says why."""
+    """Return what the certificate says at the model's delta; the certificate itself says why."""
     epsilon = model.certificate_.epsilon(model.delta)
     names = getattr(model, "feature_names_in_", None)
     made = {

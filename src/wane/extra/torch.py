@@ -260,7 +260,7 @@ class NoisySGD(torch.optim.Optimizer):  # type: ignore[misc]
             )
 
     def _rate(self) -> float:
-        """The step size that all groups share; the weight decay must be the run's."""
+        """Return the step size that all groups share; the weight decay must be the run's."""
         lr, ridge = shared_numbers(self._head, self.param_groups)
         if ridge != self._ridge:
             raise InvalidDescription(

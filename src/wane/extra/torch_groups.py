@@ -63,7 +63,7 @@ def _numbers(group: dict[str, Any]) -> tuple[float, float]:
 
 
 def _plain(value: Any) -> Any:
-    """A learning rate may be a tensor."""
+    """Return the number of a tensor of one element, as a learning rate may be; else the value."""
     return value.item() if isinstance(value, torch.Tensor) and value.numel() == 1 else value
 
 

@@ -88,7 +88,7 @@ class LinearHead(nn.Module):  # type: ignore[misc]
                 parameter.copy_(part)
 
     def shows(self, iterate: Array) -> bool:
-        """Whether the parameters are these numbers, in the precision of each."""
+        """Return whether the parameters are these numbers, in the precision of each."""
         return all(
             torch.equal(parameter.detach().cpu(), part.to(known(parameter.dtype)))
             for parameter, part in self._parts(iterate)
@@ -101,7 +101,7 @@ class LinearHead(nn.Module):  # type: ignore[misc]
         return [(self.weight, whole[:-1]), (self.bias, whole[-1])]
 
     def objective(self, ridge: float) -> Objective:
-        """The constants of the bounded loss."""
+        """Return the constants of the bounded loss."""
         return self.link.objective(self.feature_norm, self.gradient_bound, ridge)
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
@@ -161,7 +161,7 @@ def known(dtype: torch.dtype) -> torch.dtype:
 
 
 def exact(weight: torch.Tensor) -> Array:
-    """The weights in double precision, in which every step is taken."""
+    """Return the weights in double precision, in which every step is taken."""
     known(weight.dtype)
     return np.array(weight.detach().double().cpu().numpy())
 

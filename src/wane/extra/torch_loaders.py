@@ -156,7 +156,7 @@ class PoissonLoader(DataLoader[Any]):  # type: ignore[misc]
 
 
 def _emptied(batch: Any) -> Any:
-    """A batch of the same kind without a record."""
+    """Return a batch of the same kind without a record."""
     if isinstance(batch, torch.Tensor):
         return batch[:0]
     if isinstance(batch, dict):

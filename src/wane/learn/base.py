@@ -357,7 +357,7 @@ class PrivateLinearModel(OriginalUnits, Certified, BaseEstimator):  # type: igno
         )
 
     def _certified(self, run: NoisyDescent, facts: tuple[Fact, ...] = ()) -> Certificate:
-        """A planner's promise is not a certificate: ask again."""
+        """Return the run's certificate; refuse a plan that does not keep epsilon."""
         found = certify(run, facts=facts).for_persons(self.rows_per_person)
         if run.adjacency is not self.adjacency or not found.epsilon(self.delta) <= self.epsilon:
             raise InvalidDescription(
@@ -392,7 +392,7 @@ class PrivateLinearModel(OriginalUnits, Certified, BaseEstimator):  # type: igno
         return start, earlier.nominal.each, earlier.void_because
 
     def _model(self, coordinates: Coordinates) -> Array:
-        """Coefficients with intercepts as last column, as `warm_start` takes them."""
+        """Return the coefficients, with intercepts as last column, as `warm_start` takes them."""
         coefficients = np.atleast_2d(self.coef_)
         if coordinates.rows == coordinates.features:
             return coefficients

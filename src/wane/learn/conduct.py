@@ -53,7 +53,7 @@ def conduct_of_mean(model: Any) -> Circumstances:
 
 
 def _exact(model: Any, count: int) -> ExactNoise | None:
-    """The exact noise on the release; what it gives alone is claimed unless all is void."""
+    """Return the exact noise on the release; what it gives alone is claimed unless all is void."""
     if model.release_noise is None:
         return None
     noise = DiscreteGaussian.on_release(model.run_, model.release_noise)

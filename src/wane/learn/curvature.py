@@ -220,7 +220,7 @@ def _largest_eigenvalue(
 
 
 def _most(link: Loss, norms: Array, bound: float | None) -> Array:
-    """Curvature of one record's loss for rows up to these norms, which must increase."""
+    """Return the curvature of one record's loss for rows up to these norms, made to increase."""
     found = []
     for norm in norms.tolist():
         M = link.objective(norm, bound, 0.0).smoothness

@@ -29,7 +29,7 @@ def completed(kind: type) -> str | None:
 
 
 def _sections(text: str) -> dict[str, str]:
-    """The opening under an empty name, then each section that there is."""
+    """Return the opening under an empty name, then each section that there is."""
     pieces = re.split(rf"^({'|'.join(SECTIONS)}):\n", inspect.cleandoc(text), flags=re.M)
     found = dict(zip(pieces[1::2], pieces[2::2], strict=True))
     return {"": pieces[0].strip()} | {name: found.get(name, "").rstrip() for name in SECTIONS}

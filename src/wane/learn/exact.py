@@ -58,7 +58,7 @@ def _unsmooth(run: NoisyDescent) -> bool:
 
 
 def _may_expand(run: NoisyDescent) -> bool:
-    """Whether some step is not known to keep two iterates as close as they were."""
+    """Return whether some step is not known to keep two iterates as close as they were."""
     sizes = run.plan.step_size
     steps = facts.log_phase_lipschitz(run)
     return bool(np.any(steps > 0.0) or np.any(facts.log_prox_lipschitz(run, sizes) > 0.0))

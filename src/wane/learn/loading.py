@@ -86,7 +86,7 @@ class _Damaged(InvalidDescription):
 
 
 def _read(place: Path) -> bytes:
-    """The bytes of a file; numpy leaves a damaged one open."""
+    """Return the bytes of a file, because numpy would leave a damaged one open."""
     try:
         return place.read_bytes()
     except (OSError, ValueError) as error:
@@ -115,7 +115,7 @@ def bound_to_document(place: Path, raw: bytes) -> bool:
 
 
 def _content(raw: bytes, place: Path) -> tuple[dict[str, Any], Array, Array]:
-    """The three entries of the archive, of the right kinds."""
+    """Return the three entries of the archive, of the right kinds."""
     try:
         with ZipFile(BytesIO(raw)) as packed:
             size = sum(entry.file_size for entry in packed.infolist())
@@ -174,7 +174,7 @@ def _scaler(given: dict[str, Any], columns: int) -> FeatureScaler:
 
 
 def _classes(model: Any, given: list[Any]) -> Array:
-    """The classes, which are those that were declared, in order."""
+    """Return the classes, which are those that were declared, in order."""
     found = np.asarray(given)
     declared = getattr(model, "classes", None)
     if isinstance(declared, list):

@@ -98,7 +98,7 @@ def _bound(
 
 
 def _kept(found: Certificate, budgets: Budgets) -> Certificate:
-    """The promise is in the ledger already, so a run must not cost more."""
+    """Return the certificate; refuse one above the promise that is in the ledger already."""
     if found.mu is None or found.mu > budgets.run:
         raise InvalidDescription("The run must cost no more than was promised; it was not run.")
     return found

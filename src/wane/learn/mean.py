@@ -137,7 +137,7 @@ class PrivateMean(Certified, BaseEstimator):  # type: ignore[misc]
         return PreparedMean(scaler, gradients, self._calibrated(run), read + seeded)
 
     def _calibrated(self, run: NoisyDescent) -> Certificate:
-        """The certificate of the run whose noise protects a person with all rows."""
+        """Return the certificate of the run whose noise protects a person with all rows."""
         found = planned_for_persons(
             lambda share: calibrate(run, epsilon=share, delta=self.delta).certificate.run,
             epsilon=self.epsilon,

@@ -122,7 +122,7 @@ class Facts:
     marks: tuple[Mark, ...]
 
     def alike(self, other: Facts) -> bool:
-        """Whether two parts belong to the same table."""
+        """Return whether two parts belong to the same table."""
         return (self.columns, self.names, self.task.link, self.task.unit) == (
             other.columns,
             other.names,

@@ -204,7 +204,7 @@ def _most_steps(problem: Problem) -> int:
 
 
 def _bends(objective: Objective, bound: CurvatureBound | None) -> float | None:
-    """How much a step bends at most: as one record does, or as their average is known to."""
+    """Return the smoothness of a step: one record's, or the smaller bound on their average."""
     M = objective.smoothness
     if bound is None:
         return M
@@ -269,7 +269,7 @@ def _cool_down(run: NoisyDescent, course: Course, fixed: Choices) -> int:
 def _calibrated(
     run: NoisyDescent, epsilon: float, delta: float, bound: CurvatureBound | None = None
 ) -> NoisyDescent:
-    """A secret order is calibrated as if it were public: a formula instead of a search."""
+    """Return the run with calibrated noise; a secret order as if it were public, by a formula."""
     if bound is not None:
         return calibrate(
             run, epsilon=epsilon, delta=delta, facts=lambda tried: (bound.about(tried),)

@@ -92,9 +92,9 @@ class PresentedEstimator:
         )
 
     def _product(self) -> str:
-        """What was made, in a few words."""
+        """Return what was released, in a few words."""
         raise NotImplementedError
 
     def _circumstances(self) -> Circumstances:
-        """How this fit was carried out."""
+        """Return how this fit was carried out."""
         raise NotImplementedError

@@ -37,7 +37,7 @@ def public_settings(estimator: Any) -> dict[str, str]:
 
 
 def _as_text(value: Any) -> str:
-    """The value in full; numpy would leave out the middle of a long array."""
+    """Return the value in full; numpy would leave out the middle of a long array."""
     if hasattr(value, "__array__"):
         given = np.asarray(value)
         return f"{given.dtype} {given.shape} {given.tolist()!r}"

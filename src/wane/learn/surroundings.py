@@ -36,7 +36,7 @@ def surrounding_voids() -> Voids:
 
 
 def _callers() -> Iterator[Any]:
-    """The objects whose methods are running, the nearest first."""
+    """Yield the objects of scikit-learn whose methods are running, the nearest first."""
     frame = sys._getframe(1)
     while frame is not None:
         caller = frame.f_locals.get("self")

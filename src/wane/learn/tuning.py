@@ -140,7 +140,7 @@ def refuse_private(tune_on: PublicData, X: Any, y: Any) -> None:
 
 
 def _counted(X: Any, y: Any) -> Counter[tuple[Any, ...]]:
-    """How often each row occurs together with its target."""
+    """Return how often each row occurs together with its target."""
     filled = X.toarray() if hasattr(X, "toarray") else X
     rows, targets = np.asarray(filled).tolist(), np.asarray(y).tolist()
     return Counter((*map(str, row), str(target)) for row, target in zip(rows, targets, strict=True))

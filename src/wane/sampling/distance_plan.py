@@ -94,7 +94,7 @@ class _Family:
     guess: tuple[float, int]
 
     def best_step(self, steps: int, guess: float, warm: Array | None) -> tuple[float, float, Array]:
-        """The log of the least bound over step sizes, the step size, the free parameters."""
+        """Return the log of the least bound over step sizes, the step size, the free parameters."""
         top = math.log(self.largest)
 
         def at(z: Array) -> float:
@@ -125,7 +125,7 @@ def plan_sampling(
     friction: Friction | None = None,
     progress: bool = False,
 ) -> SamplingPlan:
-    """The fewest steps found whose last state is within `distance` of the target.
+    """Return the fewest steps found whose last state is within `distance` of the target.
 
     `friction` asks for underdamped dynamics.  `progress` shows a bar if it takes long.
     """
@@ -156,7 +156,7 @@ def plan_closeness(
     friction: Friction | None = None,
     progress: bool = False,
 ) -> SamplingPlan:
-    """The fewest steps found whose last state and the target are (epsilon, delta)-close.
+    """Return the fewest steps found whose last state and the target are (epsilon, delta)-close.
 
     The order is the one at which the allowed divergence, divided by the order, is largest: the
     number of steps depends on that quotient, to leading order.
@@ -165,7 +165,7 @@ def plan_closeness(
     arguments.real("delta", delta, above=0.0, most=1.0)
 
     def allowed(excess: float) -> float:
-        """The divergence of order 1 + excess that converts to epsilon at delta."""
+        """Return the divergence of order 1 + excess that converts to epsilon at delta."""
         by_delta = (-math.log(delta) - math.log1p(excess)) / excess
         return goal + math.log1p(1.0 / excess) - by_delta
 
@@ -304,5 +304,5 @@ def _kinetic(request: _Request, friction: Friction) -> _Family:
 
 
 def _warm_up(factor: float, rate: float) -> int:
-    """Steps after which something that fades at this rate per step has lost this factor."""
+    """Return the steps after which what fades at this rate per step has lost this factor."""
     return min(max(math.ceil((2.0 + max(math.log(factor), 0.0)) / rate), 2), MOST_STEPS)

@@ -49,7 +49,7 @@ def location_losses(*, dimension: int, norm: float, width: float) -> Losses:
 
 
 def total_norm(feature_norm: float, intercept: float) -> float:
-    """The norm of a row with its intercept, rounded up."""
+    """Return the norm of a row with its intercept, rounded up."""
     if not intercept:
         return feature_norm
     return math.hypot(feature_norm, intercept) * (1.0 + 4e-16)

@@ -47,7 +47,7 @@ class Distances:
         return min(self.chain_first.total_variation, self.target_first.total_variation)
 
     def explain(self) -> str:
-        """Every theorem's answer as text."""
+        """Return every theorem's answer, in both directions, as text."""
         return f"{self.chain_first.explain()}\n{self.target_first.explain()}"
 
 

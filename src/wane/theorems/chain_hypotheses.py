@@ -102,7 +102,7 @@ def short_kinetic_step(asked: Question) -> Answer:
 
 
 def largest_contracting_step(x: KineticLetters) -> float:
-    """The largest step size at which the underdamped certificate's gap is positive."""
+    """Return the largest step size at which the underdamped certificate's gap is positive."""
 
     def contracts(eta: float) -> bool:
         return Contraction.of(_with_step(x, eta)).gap > 0.0

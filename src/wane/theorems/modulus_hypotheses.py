@@ -99,7 +99,7 @@ def bounded_distance(run: NoisyDescent) -> Answer:
 
 
 def _widest(run: NoisyDescent) -> Batch:
-    """The range of batch sizes the distance of two runs is tracked through."""
+    """Return the range of batch sizes over which the distance of two runs is tracked."""
     eta = float(np.max(run.plan.step_size))
     if isinstance(run.batches, WithoutReplacement):
         return Batch(eta, run.batch_size, run.batch_size - 1, run.batch_size)

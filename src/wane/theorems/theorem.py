@@ -48,17 +48,17 @@ class Answer:
 
 
 def holds(because: str) -> Answer:
-    """The description meets the hypothesis."""
+    """Return the answer of a hypothesis that the description meets."""
     return Answer(True, because)
 
 
 def fails(because: str, remedy: str = "") -> Answer:
-    """The description contradicts the hypothesis; `remedy` says what would mend it."""
+    """Return the answer of a hypothesis that the description contradicts, with its remedy."""
     return Answer(False, because, remedy)
 
 
 def undeclared(what: str, remedy: str) -> Answer:
-    """The description says nothing about it, and nothing is assumed."""
+    """Return the answer of a hypothesis about which the description says nothing."""
     return Answer(None, f"{what} is not declared", remedy)
 
 

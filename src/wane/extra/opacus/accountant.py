@@ -69,7 +69,7 @@ class HiddenStateAccountant(IAccountant):  # type: ignore[misc]
 
     @classmethod
     def mechanism(cls) -> str:
-        """The name it is registered under."""
+        """Return the name it is registered under."""
         return cls.name
 
     def __len__(self) -> int:

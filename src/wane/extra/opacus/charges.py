@@ -61,7 +61,7 @@ class Charges:
         return any(not noise > 0.0 for noise in noises) or math.inf in self.by_epoch.values()
 
     def state(self) -> dict[str, Any]:
-        """The tally as plain lists."""
+        """Return the tally as plain lists."""
         return {
             "sampled": [[*key, count] for key, count in self.sampled.items()],
             "by_epoch": [[*item] for item in self.by_epoch.items()],

@@ -93,11 +93,11 @@ class Layer(NamedTuple):
     frozen_bias: Any
 
     def weights(self, starts: Any) -> Any:
-        """The weights of each step."""
+        """Return the weights of each step."""
         return starts[:, self.weight].unflatten(1, (self.outputs, -1))
 
     def offsets(self, starts: Any) -> Any:
-        """The bias of each step."""
+        """Return the bias of each step."""
         if self.bias is not None:
             return starts[:, self.bias]
         if self.frozen_bias is None:
@@ -138,7 +138,7 @@ class Witness:
         return found.pop() if len(found) == 1 else None
 
     def kind(self, norm: float, clip: float) -> Kind:
-        """What the constants of the loss depend on."""
+        """Return what the constants of the loss depend on."""
         return Kind(norm, self._outputs, self._share, clip)
 
     def look(self, features: Any) -> Any:
@@ -177,7 +177,7 @@ class Witness:
         return other if residual is None else block.misfit(self._layer, limits.norm) or other
 
     def clips(self, step: Evidence, clip: float) -> bool:
-        """Whether the sum is that of the gradients sent back, each of them clipped."""
+        """Return whether the sum is that of the gradients sent back, each of them clipped."""
         block = Block([step], clip, self._coins)
         return not step.rows or block.sums_agree(block.sent(self._averaged))
 
@@ -202,7 +202,7 @@ class Witness:
         return block.misfit(self._layer, limits.norm)
 
     def _weighted(self, block: Block, sent: Any, place: int) -> Reading | None:
-        """A logistic loss with the weight of positives that this batch shows."""
+        """Return the logistic loss whose weight of positives fits this batch, if one does."""
         labels = block.labels(place)
         y = None if labels is None else numbers_of(labels, block.outputs)
         if y is None or self._outputs != 1:
@@ -223,7 +223,7 @@ class Witness:
 
 
 def _slack(loss: Loss) -> float:
-    """The error of a derivative in single precision: of probabilities, times the weight."""
+    """Return the error of a derivative in single precision: of probabilities, times the weight."""
     return 1e-6 * float(getattr(loss, "weight", 1.0))
 
 
@@ -295,7 +295,7 @@ class Block:
         return found * torch.repeat_interleave(sizes, sizes)[:, None].to(found)
 
     def labels(self, place: int) -> Any:
-        """The tensors at this place of every batch, as one; None if they are no labels."""
+        """Return the tensors at this place of every batch, as one; None if they are no labels."""
         found = [labels for step in self._steps for labels in step.labels]
         if any(place not in labels for labels in found):
             return None
@@ -306,12 +306,12 @@ class Block:
         return torch.cat(labels)
 
     def residual(self, reading: Reading, share: float) -> Any:
-        """The derivatives that this loss has; None if these cannot be the labels."""
+        """Return the derivatives that this loss has; None if these cannot be the labels."""
         labels = self.labels(reading.place)
         return None if labels is None else reading.loss.residual(self.outputs, labels, share)
 
     def sums_agree(self, residual: Any, slack: float = 0.0) -> bool:
-        """Whether each step's sum is that of these gradients, each clipped as Opacus does.
+        """Return whether each step's sum is that of these gradients, each clipped as Opacus does.
 
         `slack` is what the derivatives may be off by, beyond `RELATIVE`.
         """
@@ -325,7 +325,7 @@ class Block:
         return bool((gaps <= room + CLOSE * self._clip).all())
 
     def _gaps(self, scaled: Any, bias: bool) -> Any:
-        """How far each step's sum is from that of these gradients."""
+        """Return how far each step's sum is from that of these gradients."""
         sums = torch.stack([step.weight_sum for step in self._steps])
         offsets = torch.stack([step.bias_sum for step in self._steps]) if bias else None
         if self._lens is not None:
@@ -399,14 +399,14 @@ class Block:
         return torch.stack(parts, dim=1).to(rows)
 
     def _of_steps(self, parts: list[Any]) -> Any:
-        """The sums over the passes of each step."""
+        """Return the sums over the passes of each step."""
         if len(parts) > len(self._steps):
             bounds = [0, *accumulate(len(step.passes) for step in self._steps)]
             parts = [sum(parts[start:end]) for start, end in pairwise(bounds)]
         return torch.stack(parts)
 
     def _added(self, rows: Any) -> Any:
-        """Sums of the columns of each step: one column for each."""
+        """Return the sums of the columns of each step: one column for each step."""
         ends = (self._rows.cumsum(0) - 1).to(rows.device)
         made = rows.cumsum(1, dtype=torch.float64)[:, ends]
         return torch.cat([made[:, :1], made.diff(dim=1)], dim=1)

@@ -43,7 +43,7 @@ class BoundedFeatures(nn.Module):  # type: ignore[misc]
         """Who is told of every output, with the norm; a hook would cost more than the layer."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy has nobody to tell: it is another layer."""
+        """Return the state of a copy, which reports to no watcher: it is another layer."""
         return {**self.__dict__, "tell": None}
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
@@ -107,7 +107,7 @@ class Logistic:
     weight: float = 1.0
 
     def residual(self, outputs: Any, labels: Any, share: float) -> Any:
-        """The probability less the label, times the weight where the label is 1."""
+        """Return the probability less the label, times the weight where the label is 1."""
         y = numbers_of(labels, outputs)
         if y is None:
             return None
@@ -120,7 +120,7 @@ class Logistic:
         return r if share == 1.0 else r * share
 
     def objective(self, kind: Kind) -> Objective:
-        """Curvature R^2/4, times the larger of the weight and 1."""
+        """Return constants with curvature R^2/4, times the larger of the weight and 1."""
         curvature = losses.logistic(kind.norm).smoothness
         assert curvature is not None
         form = LossForm.GLM if kind.outputs == 1 else LossForm.GENERAL
@@ -133,12 +133,12 @@ class Squared:
     """`nn.MSELoss`, which has no half."""
 
     def residual(self, outputs: Any, labels: Any, share: float) -> Any:
-        """Twice the error."""
+        """Return twice the error."""
         y = numbers_of(labels, outputs)
         return None if y is None else (outputs - y) * (2.0 * share)
 
     def objective(self, kind: Kind) -> Objective:
-        """Curvature 2 R^2; of several outputs it depends on the length of the error alone."""
+        """Return constants with curvature 2 R^2; several outputs make the loss radial."""
         curvature = losses.least_squares(kind.norm, clip=kind.clip).smoothness
         assert curvature is not None
         form = LossForm.GLM if kind.outputs == 1 else LossForm.RADIAL
@@ -150,12 +150,12 @@ class Huber:
     """`nn.HuberLoss` and `nn.SmoothL1Loss` of width 1."""
 
     def residual(self, outputs: Any, labels: Any, share: float) -> Any:
-        """The error, at most 1."""
+        """Return the error, at most 1."""
         y = numbers_of(labels, outputs)
         return None if y is None else (outputs - y).clamp(-1.0, 1.0) * share
 
     def objective(self, kind: Kind) -> Objective:
-        """Curvature R^2."""
+        """Return constants with curvature R^2."""
         curvature = losses.huber(kind.norm, width=1.0).smoothness
         assert curvature is not None
         form = LossForm.GLM if kind.outputs == 1 else LossForm.GENERAL
@@ -167,7 +167,7 @@ class Softmax:
     """`nn.CrossEntropyLoss` on the numbers of the classes."""
 
     def residual(self, outputs: Any, labels: Any, share: float) -> Any:
-        """The probabilities, less 1 at the label."""
+        """Return the probabilities, less 1 at the label."""
         fits = labels.ndim == 1 and len(labels) == len(outputs) and outputs.shape[1] > 1
         if not fits or labels.is_floating_point() or labels.is_complex():
             return None
@@ -180,7 +180,7 @@ class Softmax:
         return r.scatter_add_(0, classes[None], minus.expand(1, len(classes))).T
 
     def objective(self, kind: Kind) -> Objective:
-        """Curvature R^2/2; two classes are one margin, and clipping bends more of them."""
+        """Return constants with curvature R^2/2; two classes are one margin, so a linear model."""
         plain = losses.softmax(kind.norm)
         assert plain.gradient_bound is not None
         if kind.outputs == 2:  # p - e_y lies along (1, -1)
@@ -217,7 +217,7 @@ def project(parameters: list[Any], domain: Domain, step_size: float) -> None:
 
 
 def _clipped(smoothness: float | None, clip: float, form: LossForm) -> Objective:
-    """A convex loss with the curvature it has before it is clipped."""
+    """Return a convex loss with the curvature it has before it is clipped."""
     return Objective(
         gradient_bound=clip,
         smoothness=smoothness,

@@ -116,7 +116,7 @@ class Numbers:
         return torch.cat([*self._seen(), *[p.grad.flatten() for p in self._parameters]])
 
     def _seen(self) -> list[Any]:
-        """Views of the memory in which they lie; a parameter may be given another one."""
+        """Return views of the parameters' memory, made anew where a parameter has moved."""
         places = [p.data_ptr() for p in self._parameters]
         if places != self._places:
             self._views = [p.detach().reshape(-1) for p in self._parameters]

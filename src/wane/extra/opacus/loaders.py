@@ -100,7 +100,7 @@ def sampling_of(loader: Any) -> Sampling:
 
 
 def kind_of(thing: Any) -> type:
-    """The class of a sampler or loader, seen through what watches it."""
+    """Return the class of a sampler or loader, seen through what watches it."""
     return getattr(type(thing), "watched_kind", type(thing))
 
 

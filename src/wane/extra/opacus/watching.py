@@ -270,7 +270,7 @@ class Watch:
         return True
 
     def _has_changed_nothing(self, optimizer: Any) -> bool:
-        """Whether all that settings are read from is what it was at the last step."""
+        """Return whether all that settings are read from is what it was at the last step."""
         before = self._raw
         if not before or optimizer is not self.optimizer:
             return False
@@ -376,7 +376,7 @@ class Watch:
             self._note_if(self.witness.see(step, Limits(settings.clip, self.norm)))
 
     def kind(self, clip: float) -> Kind:
-        """What the constants of the loss depend on."""
+        """Return what the constants of the loss depend on."""
         assert self.head is not None and self.norm is not None and self.witness is not None
         norm = self.norm
         if self.head.trains_bias:
@@ -396,7 +396,7 @@ def _raw(optimizer: Any) -> tuple[Any, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """A tensor may be changed in place, so its number is kept."""
+    """Return the number of a tensor of one element, which may be changed in place later."""
     return value.item() if isinstance(value, torch.Tensor) and value.numel() == 1 else value
 
 

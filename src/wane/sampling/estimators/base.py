@@ -85,7 +85,7 @@ class SamplingEstimator(Certified, BaseEstimator):  # type: ignore[misc]
         seed_voids(self.seed_voids_privacy)
 
     def _wish(self, *, unit: float = 1.0, coldest: float = 1.0) -> Wish:
-        """What is asked for; a temperature of one counts `unit` in the losses' own units."""
+        """Return what is asked for; a temperature of one counts `unit` in the losses' own units."""
         return Wish(
             epsilon=self.epsilon,
             delta=self.delta,
@@ -142,7 +142,7 @@ class SamplingEstimator(Certified, BaseEstimator):  # type: ignore[misc]
         )
 
     def _released(self) -> str:
-        """What the states are, in a few words."""
+        """Return what the states are, in a few words."""
         raise NotImplementedError
 
     @property
@@ -215,7 +215,7 @@ class PosteriorLinearModel(SamplingEstimator):
         """Return the targets made ready, or refuse them."""
 
     def _unit(self) -> float:
-        """The losses' own temperature at which the posterior is the Bayesian one."""
+        """Return the losses' own temperature at which the posterior is the Bayesian one."""
         return 1.0
 
     def _keep(

@@ -56,19 +56,19 @@ class Kind:
     differing: Array
 
     def then(self, carried: Array, fresh: Array, start: float) -> float:
-        """Delta after these steps, given the divergences at `common` and at `differing`."""
+        """Return delta after these steps, given the divergences at `common` and at `differing`."""
         means = self._average(carried), self._average(fresh)
         return recursion(*means, self.rate, self.count, start)
 
     def _average(self, divergences: Array) -> float:
-        """The mean over batch sizes; a product that underflows counts as positive."""
+        """Return the mean over batch sizes; a product that underflows counts as positive."""
         found = float(np.dot(self.weights, divergences))
         lost = len(divergences) * SMALLEST_POSITIVE if divergences.any() else 0.0
         return min(inflate(found, 1e-12) + lost, 1.0)
 
 
 def recursions_of(run: NoisyDescent) -> list[list[Kind]]:
-    """The run's phases, once for each law of the common records that must be covered.
+    """Return the run's phases, once for each law of the common records that must be covered.
 
     With one record added or removed there are two: against a data set with one record fewer the
     differing record has n - 1 others, against one with a record more it has n.
@@ -82,12 +82,12 @@ def recursions_of(run: NoisyDescent) -> list[list[Kind]]:
 
 
 def delta_after(recursions: list[list[Kind]], epsilon: float) -> float:
-    """Delta at this epsilon after all phases, the largest over what must be covered."""
+    """Return delta at this epsilon after all phases, the largest over what must be covered."""
     return max(_delta_after(kinds, epsilon) for kinds in recursions)
 
 
 def _delta_after(kinds: list[Kind], epsilon: float) -> float:
-    """One profile of all separations at once, then step by step."""
+    """Return delta at this epsilon after all phases, for one law of the common records."""
     gaps = [gap for kind in kinds for gap in (kind.common, kind.differing)]
     found = np.split(
         gaussian_delta(epsilon, np.concatenate(gaps)), np.cumsum([len(gap) for gap in gaps])[:-1]
@@ -103,7 +103,7 @@ Ranges = list[tuple[Range, Range]]
 
 
 def _kinds(run: NoisyDescent, weights: Array, ranges: Ranges) -> list[Kind]:
-    """The phases; a separation is infinite where nothing bounds it."""
+    """Return the kinds of steps, in order; a separation is infinite where nothing bounds it."""
     made = []
     rate = run.batch_size / run.records
 
@@ -148,7 +148,7 @@ def _gap(run: NoisyDescent, eta: float, least: int, most: int) -> float:
 
 
 def _differing(run: NoisyDescent, eta: float, least: int, most: int) -> float:
-    """How far apart steps can be that use the differing record beside so many common ones.
+    """Return how far apart two steps can be that use the differing record beside common ones.
 
     Its two versions, each at a point of its own, are charged whole; or, where both are real
     records, one of them counts as a common one and only their difference at one point is charged.

@@ -26,7 +26,7 @@ MOST_BINS = 96
 
 @verifier()
 def poisson_contraction(run: NoisyDescent) -> Bound | None:
-    """Each step contracts the hockey-stick divergence, in a bounded set."""
+    """Return the recursion of delta in a bounded set, with Poisson-sampled batches."""
     bounded = in_bounded_set(run)
     usable = isinstance(run.batches, Poisson) and bounded and follows_moduli(run)
     return contracted(run) if usable else None
@@ -34,7 +34,7 @@ def poisson_contraction(run: NoisyDescent) -> Bound | None:
 
 @verifier()
 def fixed_size_contraction(run: NoisyDescent) -> Bound | None:
-    """The same with batches of fixed size."""
+    """Return the recursion of delta in a bounded set, with batches of fixed size."""
     bounded = in_bounded_set(run)
     return contracted(run) if leaves_some_out(run) and bounded and follows_moduli(run) else None
 
@@ -81,7 +81,7 @@ class Contracted(Bound):
     tight: ClassVar[bool] = False
 
     def delta(self, epsilon: arb) -> arb:
-        """Delta after the last step, where it is largest."""
+        """Return delta after the last step, where it is largest."""
         worst = arb(0)
         for kinds in self.cases:
             found = arb(0)
@@ -92,7 +92,7 @@ class Contracted(Bound):
 
 
 def contracted(run: NoisyDescent) -> Contracted | None:
-    """The recursion of a run; None if no modulus is known.
+    """Return the recursion of a run; None if no modulus is known.
 
     With a record added the n of one data set are its others, with a record removed the n - 1 that
     stay are: both must be covered.

@@ -12,7 +12,7 @@ from wane.describe.linear_diffusion import LinearDiffusion
 
 @verifier(of=GaussianDiffusion)
 def diffusion_release(process: GaussianDiffusion) -> Bound:
-    """The Gaussian mechanism, scaled."""
+    """Return the Gaussian bound of the scaled Gaussian mechanism at the released time."""
     return Gaussian(mu_squared(process, process.time))
 
 
@@ -24,7 +24,7 @@ def linear_diffusion_release(process: LinearDiffusion) -> Bound:
 
 @verifier(of=NestedRelease)
 def nested_release(release: NestedRelease) -> Bound:
-    """The earliest position of a path."""
+    """Return the Gaussian bound of the earliest released position of a path."""
     return Gaussian(mu_squared(release.mechanism, min(release.levels.values())))
 
 

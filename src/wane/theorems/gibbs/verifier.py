@@ -75,7 +75,7 @@ class Transferred(Bound):
         return bool(self._rows)
 
     def delta(self, epsilon: arb) -> arb:
-        """The least over a grid of orders, and a search around the best of them."""
+        """Return the least delta over a grid of orders and a search around the best of them."""
         at = float(epsilon)
         if math.isinf(at):
             return arb(1)
@@ -83,7 +83,7 @@ class Transferred(Bound):
         return min(found, key=float, default=arb(0)).min(arb(0)).exp()
 
     def _best(self, epsilon: float) -> Iterator[tuple[float, Step]]:
-        """Rows of the grid that promise most, each with other orders than those before."""
+        """Yield the rows of the grid with the least estimates, each with a step not yet seen."""
         rows = sorted(self._rows, key=lambda row: row[0] * (row[1] - epsilon) + row[2])
         seen: list[Step] = []
         for excess, _, _, step in rows:
@@ -94,7 +94,7 @@ class Transferred(Bound):
                 return
 
     def _around(self, excess: float, step: Step, epsilon: arb) -> arb:
-        """The least logarithm of delta that is seen near a row of the grid."""
+        """Return the least logarithm of delta that a search finds near a row of the grid."""
 
         def height(place: float) -> float:
             found = self._at(step, math.exp(place), epsilon)
@@ -122,7 +122,7 @@ class Transferred(Bound):
         ]
 
     def _known(self, *, chain_first: bool) -> dict[float, arb]:
-        """The divergences that are finite, by order."""
+        """Return the divergences that are finite, by order."""
         found = {order: self.chain.divergence(order, chain_first=chain_first) for order in ORDERS}
         return {order: value for order, value in found.items() if value.is_finite()}
 
@@ -148,7 +148,7 @@ class Transferred(Bound):
 
 
 def _log_delta(b: arb, epsilon: arb, renyi: arb) -> arb:
-    """The logarithm of `e^((a-1)(R - eps)) (1 - 1/a)^a / (a - 1)`, b = a - 1."""
+    """Return the logarithm of `e^((a-1)(R - eps)) (1 - 1/a)^a / (a - 1)`, b = a - 1."""
     return b * (renyi - epsilon) + (1 + b) * (b / (1 + b)).log() - b.log()
 
 
@@ -179,7 +179,7 @@ def range_transfer(samples: SampledPosterior) -> Bound | None:
 
 
 def _target(samples: SampledPosterior) -> SampledTarget | None:
-    """The target, if neighbours have equally many records."""
+    """Return the target, if neighbours have equally many records."""
     in_place = samples.posterior.adjacency is not Adjacency.ADD_REMOVE
     return target_of(samples) if in_place else None
 

@@ -15,14 +15,14 @@ from wane.describe import FullBatch, LastIterate, NoisyDescent, ShuffledOnce
 
 @verifier()
 def last_iterate(run: NoisyDescent) -> Bound | None:
-    """The joint programme of the worst record."""
+    """Return the Gaussian bound of the joint programme for the worst record, in any domain."""
     pieces = programme_pieces(run)
     return None if pieces is None else Gaussian(positions.worst_hidden(run, pieces, math.inf))
 
 
 @verifier()
 def last_iterate_bounded(run: NoisyDescent) -> Bound | None:
-    """The joint programme in a bounded set."""
+    """Return the Gaussian bound of the joint programme in a bounded set."""
     pieces, diameter = programme_pieces(run), run.domain.diameter
     if pieces is None or math.isinf(diameter):
         return None
@@ -31,7 +31,7 @@ def last_iterate_bounded(run: NoisyDescent) -> Bound | None:
 
 @verifier()
 def secret_order(run: NoisyDescent) -> Bound | None:
-    """The average over positions."""
+    """Return the average, over positions in the order, of the bounds of the joint programme."""
     pieces = programme_pieces(run)
     if pieces is None or not isinstance(run.batches, ShuffledOnce):
         return None

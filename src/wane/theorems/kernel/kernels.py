@@ -26,12 +26,15 @@ from wane.arrays import Array
 from wane.describe import matrices as given_matrices
 from wane.describe.arrays import read_only, read_only_rows
 from wane.errors import InvalidDescription
-from wane.theorems.kernel import amplification, matrices, powers
+from wane.theorems.kernel import amplification, low_rank, matrices, powers
 from wane.theorems.kernel.amplification import ApproximateDP
 from wane.theorems.kernel.amplifying import AmplifyingKernel
 from wane.theorems.kernel.pairs import UNIT, Gap, largest_gap, rounding
 
 _NO_DIGITS = 1e6  # a relative error that says nothing
+_MANY = 500  # states from which long powers of sparse kernels go through few rows
+_LONG = 1 << 10  # the power of which rows are taken
+_FEW_ROWS_ERROR = 1e-4  # the largest relative error that is accepted of it
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ class MarkovKernel(AmplifyingKernel):
             rows = self.matrix.rows
         object.__setattr__(self, "matrix", read_only_rows(rows))
         error = arguments.real("relative_error", self.relative_error, least=0.0)
-        own = rounding(rows.shape[1])
+        own = rounding(matrices.most_terms(rows))
         object.__setattr__(self, "relative_error", (error + own) * (1.0 + error + own))
 
     @classmethod
@@ -139,6 +142,9 @@ class MarkovKernel(AmplifyingKernel):
         r, hint, found = self.relative_error, None, {}
         for m in sorted(set(wanted)):
             lowered = m * ((1.0 - r) / (1.0 + r)) * (1.0 - 8.0 * UNIT)
+            if 2.0 * self.ceiling <= 1.0 - lowered:  # even of equal rows more would be found
+                found[m] = self.ceiling
+                continue
             hint = largest_gap(rows, lowered, hint, tolerance=min(r, 1e-6))
             found[m] = self._raised(hint)
         return [found[m] for m in wanted]
@@ -188,7 +194,11 @@ class MarkovKernel(AmplifyingKernel):
                 f"kernel, got {following.inputs}."
             )
         (first, dropped), (second, also) = self._without_dust, following._without_dust
-        p, q, own = self.relative_error, following.relative_error, rounding(self.outputs)
+        p, q, own = (
+            self.relative_error,
+            following.relative_error,
+            rounding(matrices.most_terms(first)),
+        )
         constant = self.forgets_everything or following.forgets_everything
         bounds = (self._cheap_ceiling, following._cheap_ceiling)
         grown = (1.0 + p) * (1.0 + q)
@@ -226,7 +236,50 @@ class MarkovKernel(AmplifyingKernel):
                 f"matrix must be square to be repeated, got {self.inputs} x {self.outputs}."
             )
         base = replace(self, matrix=matrices.Trusted(matrices.thinned(self.matrix)))
-        return powers.raised(base, times)
+        long = self.inputs >= _MANY and 8 * times >= self.inputs**2
+        even = long and matrices.is_sparse_and_even(base.matrix)
+        made = base._through_few_rows(times) if even else None
+        return powers.raised(base, times) if made is None else made
+
+    def _through_few_rows(self, times: int) -> MarkovKernel | None:
+        """A long power by way of few rows of a shorter one, or None if that loses digits.
+
+        It is tried only where all entries of the power are likely to be of one size.
+        """
+        whole, rest = divmod(times, _LONG)
+        short = [self]
+        while 2 ** (len(short) - 1) < _LONG:
+            short.append(short[-1].then(short[-1]))
+        power = short.pop()
+        same = power.settled(whole)
+        if same is not None or power.relative_error > 1e-6:
+            return same
+        r, lost = power.relative_error, power.lost_mass
+        rows = matrices.dense(power.matrix)
+        few = low_rank.FewRows.of(rows, r * low_rank.norm(rows) + lost)
+        if few is None:
+            return None
+        core, reached = few.power(whole - 1)
+        last = MarkovKernel(matrices.Trusted(few.rows), relative_error=r, lost_mass=lost)
+        for place, factor in enumerate(short):
+            if rest >> place & 1 and reached == whole - 1:
+                last = last.then(factor)
+        z, most = low_rank.norm(few.weights), float(np.max(last.matrix))
+        wrong = few.error + z * (r * low_rank.norm(few.rows) + lost)
+        wrong += z * (last.relative_error * most + last.lost_mass)
+        largest = float(np.max(rows)) * (1.0 + r) + lost  # of later powers as well
+        made, error = few.applied(
+            core, matrices.dense(last.matrix), last_error=wrong, largest=largest
+        )
+        least = float(made.min())
+        if not error <= _FEW_ROWS_ERROR * least:
+            return None
+        found = MarkovKernel(
+            matrices.Trusted(made),
+            relative_error=error / least * (1.0 + 1e-9),
+            ceiling=amplification.power_up(power._cheap_ceiling, reached + 1),
+        )
+        return found if reached == whole - 1 else found.settled(whole // (reached + 1))
 
     def settled(self, times: int) -> MarkovKernel | None:
         """This kernel in place of itself `times` times or more, once its rows hardly differ.

@@ -53,6 +53,9 @@ def largest_gap(
     ceiling = rows.max(axis=0) - scaled.min(axis=0)
     if not np.any(ceiling > 0.0):
         return Gap(0.0, 0, 1)
+    turned = _turned(rows, tolerance)
+    if turned is not None:
+        return _from_first_row(rows, multiplier * (1.0 - turned) / (1.0 + turned), 1.0 + turned)
     best = _climb(rows, scaled, hint)
     # No divergence exceeds the mass of a row; where rows are disjoint all pairs would be looked at.
     most = float(rows.sum(axis=1).max())
@@ -90,6 +93,31 @@ def _all_pairs(rows: Array, scaled: Array) -> Gap:
     np.fill_diagonal(table, -1.0)
     first, second = divmod(int(np.argmax(table)), rows.shape[0])
     return Gap(float(table[first, second]), first, second)
+
+
+def _turned(rows: Array, tolerance: float) -> float | None:
+    """How far each row is from the first one turned, relatively, or None if beyond a tolerance.
+
+    Walks on a circle are such: every row has its own worst partner, and all pairs are as bad.
+    """
+    size = rows.shape[0]
+    if rows.shape[1] != size or not tolerance > 0.0:
+        return None
+    spread = 0.0
+    for number, row in enumerate(rows):
+        away = np.abs(np.concatenate((row[number:], row[:number])) - rows[0])
+        if not np.all(away <= tolerance * rows[0]):
+            return None
+        reached = rows[0] > 0.0
+        spread = max(spread, float(np.max(away[reached] / rows[0][reached])))
+    return spread * (1.0 + 8.0 * UNIT)
+
+
+def _from_first_row(rows: Array, multiplier: float, factor: float) -> Gap:
+    """The largest divergence of the first row from another, times a factor."""
+    values = factor * gaps_from(rows[0], multiplier * rows)
+    second = 1 + int(np.argmax(values[1:]))
+    return Gap(float(values[second]), 0, second)
 
 
 def _climb(rows: Array, scaled: Array, hint: Gap | None) -> Gap:

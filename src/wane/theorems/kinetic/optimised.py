@@ -17,7 +17,7 @@ from wane.theorems.lemmas.moments import LEAST_ORDER
 
 
 def kinetic_free(x: KineticLetters, point: Array) -> KineticFree:
-    """The underdamped parameters at a point: the window's log, the exponents, two shares."""
+    """Return the underdamped parameters at a point: the window's log, the exponents, two shares."""
     window, q1, q2, a, b = point.tolist()
     shares = (positive_from(a), positive_from(b))
     total = 1.0 + sum(shares)
@@ -31,7 +31,7 @@ def kinetic_free(x: KineticLetters, point: Array) -> KineticFree:
 
 
 def kinetic_starts(x: KineticLetters) -> list[Array]:
-    """Usual places for `kinetic_free`: windows of a few friction times."""
+    """Return the points where searches over `kinetic_free` start, by windows in friction times."""
     usual = max(1.0, min(float(x.N), 2.0 / (x.gam * x.eta)))
     return [
         np.array([math.log(usual * k), math.log(q), math.log(q * more), math.log(w), math.log(8.0)])
@@ -43,7 +43,7 @@ def kinetic_starts(x: KineticLetters) -> list[Array]:
 
 
 def kinetic(x: KineticLetters, direction: Direction, order: float) -> Found:
-    """The underdamped certificate against the target."""
+    """Return the least bound found on the underdamped chain's divergence from the target."""
     order = max(order, LEAST_ORDER)
 
     def bound(z: Array) -> float:
@@ -54,7 +54,7 @@ def kinetic(x: KineticLetters, direction: Direction, order: float) -> Found:
 
 
 def kinetic_error(x: KineticLetters, direction: Direction, order: float) -> Found:
-    """The discretisation error of the underdamped chain."""
+    """Return the least bound found on the discretisation error of the underdamped chain."""
     order = max(order, LEAST_ORDER)
 
     def bound(z: float) -> float:

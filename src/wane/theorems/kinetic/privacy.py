@@ -28,7 +28,7 @@ def composed_mu(chain: Underdamped, gradient_sensitivity: float) -> float:
 
 
 def last_state_mu(chain: Underdamped, gradient_sensitivity: float) -> float:
-    """The least mu over windows; infinite where a step is not known to contract.
+    """Return the least mu over windows; infinite where a step is not known to contract.
 
     Needs a strongly convex and smooth potential, friction^2 >= inverse_mass (m + M), and a step
     short enough that `Contraction` has a positive gap.
@@ -41,7 +41,7 @@ def last_state_mu(chain: Underdamped, gradient_sensitivity: float) -> float:
 
 
 def mu_with_window(x: KineticLetters, sensitivity: float, window: int) -> float:
-    """The theorem for one window K: friction for N - K steps, then steering.
+    """Return mu for one window K: friction for N - K steps, then steering for K.
 
     Claim.  mu = (c_Psi |Psi| + mu GD sqrt(K eta)) / sqrt(2 gam mu) with |Psi| at most
     sqrt(2) mu GD eta (1 + k1) (1 - C^(N-K))/(1 - C).
@@ -69,5 +69,5 @@ def _per_temperature(chain: Underdamped, gradient_sensitivity: float) -> float:
 
 
 def _up(value: float) -> float:
-    """A positive value, raised; one that underflows stays positive."""
+    """Return a positive value widened by the margin of rounding; an underflow stays positive."""
     return inflate(max(value, SMALLEST_POSITIVE), 1e-14)

@@ -14,14 +14,14 @@ from wane.describe.samples import UnderdampedRun
 
 @verifier(of=UnderdampedRun)
 def kinetic_composition(samples: UnderdampedRun) -> Bound | None:
-    """The mu of the noise of all steps together."""
+    """Return the Gaussian bound that composes the noise of all steps."""
     chain = _chain(samples)
     return None if chain is None else _repeated(chain.composed(), samples)
 
 
 @verifier(of=UnderdampedRun)
 def kinetic_last_state(samples: UnderdampedRun) -> Bound | None:
-    """The least mu over windows, where every step contracts."""
+    """Return the Gaussian bound that is least over windows, where every step contracts."""
     chain = _chain(samples)
     return None if chain is None else _repeated(chain.last_state(), samples)
 

@@ -22,7 +22,7 @@ _UP = 1e-13
 
 
 def largest_variance(x: Letters) -> float:
-    """A coordinate of the diffusion never spreads more than this around its mean."""
+    """Return a bound on the variance of each coordinate of the diffusion at any time."""
     heat = x.s0 + 2.0 * x.N * x.eta
     return min(max(x.s0, 1.0 / x.m), heat) if x.m > 0.0 else heat
 
@@ -30,7 +30,7 @@ def largest_variance(x: Letters) -> float:
 def convex_divergence(
     x: Letters, direction: Direction, order: float, *, q1: float, q2: float, u3: float
 ) -> float:
-    """The divergence from the diffusion of a convex potential, at these free parameters.
+    """Return the divergence from the diffusion of a convex potential, at these free parameters.
 
     Claim.  (order-1) D <= -(N d/(2 q1)) ln cos th - (d/(2 q2)) ln(1 - 2 r v) + r r0^2/(q2 (1 - 2 r
     v)), r = (q2/q1) W L^2, W = N lp L^2 eta^3/(3 u3), th = 2 L eta sqrt(lp/(1-u3)), lp = q1 lam.
@@ -50,7 +50,7 @@ def convex_divergence(
 def lipschitz_divergence(
     x: Letters, direction: Direction, order: float, *, q1: float, u3: float
 ) -> float:
-    """The same for a potential with bounded gradient, convex or not, from any start.
+    """Return the divergence from the diffusion where the gradient is bounded, from any start.
 
     Claim.  As for convex potentials with p = q1/(q1 - 1), the last terms replaced by W B^2/q1.
     """
@@ -62,7 +62,7 @@ def lipschitz_divergence(
 
 
 def _one_step(x: Letters, price: float, u3: float) -> tuple[float, float]:
-    """The price of the noise within one step, and the factor of the squared gradient's."""
+    """Return the price of the noise within one step, and the factor of the squared gradient."""
     angle = 2.0 * x.L * x.eta * math.sqrt(price / (1.0 - u3))
     return 0.5 * x.d * minus_log_cos(inflate(angle, _UP)), price * x.L**2 * x.eta**3 / (3.0 * u3)
 
@@ -70,7 +70,7 @@ def _one_step(x: Letters, price: float, u3: float) -> tuple[float, float]:
 def mixing_divergence(
     order: float, *, d: int, m: float, time: float, variance: float, offset: float
 ) -> float:
-    """The diffusion's divergence from its target after `time`, in either direction.
+    """Return the diffusion's divergence from its target after `time`, in either direction.
 
     Claim.  ln E exp(r |e|^2)/(order-1) with r = order (order-1) m/(2 (exp(2 m time) - 1)) and |e|
     at most `offset` plus the norm of N(0, (variance + 1/m) I); for order one the mean of r |e|^2
@@ -94,6 +94,6 @@ def weak_triangle(order: float, exponent: float, first: float, second: float) ->
 
 
 def triangle_orders(order: float, exponent: float) -> tuple[float, float]:
-    """The two orders at which `weak_triangle` needs the divergences."""
+    """Return the two orders at which `weak_triangle` needs the divergences."""
     conjugate = exponent / (exponent - 1.0)
     return exponent * order, conjugate * (order - 1.0 / exponent)

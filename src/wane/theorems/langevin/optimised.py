@@ -45,7 +45,7 @@ SHIFTED = (
 
 
 def shifted(x: Letters, direction: Direction, order: float, effort: int = EFFORT) -> Found:
-    """The shifted Girsanov bound of order above one."""
+    """Return the least shifted Girsanov bound found, for an order above one."""
     order = max(order, LEAST_ORDER)
     coordinates = (*EXPONENTS, *SHIFTED)
 
@@ -74,7 +74,7 @@ def shifted(x: Letters, direction: Direction, order: float, effort: int = EFFORT
 
 
 def shifted_entropy(x: Letters, effort: int = EFFORT) -> Found:
-    """The Kullback-Leibler divergence of the target from the chain."""
+    """Return the least bound found on the relative entropy of the target from the chain."""
     rough = ShiftedGirsanov(x, ROUGH)
     _, point = minimise(
         lambda z: log_or_worst(rough.relative_entropy(Free(**decode(SHIFTED, z)))),
@@ -89,7 +89,7 @@ def shifted_entropy(x: Letters, effort: int = EFFORT) -> Found:
 
 
 def convex(x: Letters, direction: Direction, order: float) -> Found:
-    """The discretisation error of a convex potential."""
+    """Return the least bound found on the discretisation error of a convex potential."""
     order = max(order, LEAST_ORDER)
     coordinates = (*EXPONENTS, share("u3"))
     starts = [
@@ -107,7 +107,7 @@ def convex(x: Letters, direction: Direction, order: float) -> Found:
 
 
 def lipschitz(x: Letters, direction: Direction, order: float) -> Found:
-    """The discretisation error of a potential with bounded gradient."""
+    """Return the least bound found on the discretisation error where the gradient is bounded."""
     order = max(order, LEAST_ORDER)
     coordinates = (above_one("q1"), share("u3"))
     starts = [

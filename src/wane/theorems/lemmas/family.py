@@ -30,19 +30,19 @@ class Tuned(Guarantee):
     _known: dict[int, Guarantee] = field(default_factory=dict, compare=False, repr=False)
 
     def suited_to(self, delta: float) -> Guarantee:
-        """The member for this delta; one for each half power of ten."""
+        """Return the member for this delta; there is one for each half power of ten."""
         place = max(math.floor(2.0 * math.log10(max(delta, 1e-300))), -600)
         if place not in self._known:
             self._known[place] = self.member(10.0 ** (place / 2.0))
         return self._known[place]
 
     def epsilon(self, delta: float) -> float:
-        """The epsilon of the member chosen for this delta, never rounded down."""
+        """Return the epsilon of the member chosen for this delta, never rounded down."""
         delta = arguments.probability("delta", delta)
         return 0.0 if delta >= 1.0 else self.suited_to(delta).epsilon(delta)
 
     def delta(self, epsilon: float) -> float:
-        """The delta of a member chosen for about this delta, never rounded down."""
+        """Return the delta of a member chosen for about this delta, never rounded down."""
         epsilon = arguments.epsilon("epsilon", epsilon)
         first = self.suited_to(REFERENCE).delta(epsilon)
         if first == 0.0 or 0.1 * REFERENCE < first < 10.0 * REFERENCE:
@@ -50,26 +50,26 @@ class Tuned(Guarantee):
         return min(first, self.suited_to(first).delta(epsilon))
 
     def rough_delta(self, epsilon: float) -> float:
-        """The rough delta of a member chosen for about this delta."""
+        """Return the rough delta of a member chosen for about this delta."""
         first = self.suited_to(REFERENCE).rough_delta(epsilon)
         if not 10.0 * REFERENCE < first < 1.0:
             return first
         return min(first, self.suited_to(first).rough_delta(epsilon))
 
     def renyi(self, order: float) -> float:
-        """A bound on the divergence of this order."""
+        """Return a bound on the divergence of this order."""
         return self.divergence(arguments.renyi_order("order", order))
 
     def repeat(self, times: int) -> Guarantee:
-        """The reference member, repeated."""
+        """Return this many compositions of the reference member."""
         return self.suited_to(REFERENCE).repeat(times)
 
     def group(self, size: int) -> Guarantee:
-        """A chain of adjacent pairs."""
+        """Return the guarantee of a chain of this many adjacent pairs."""
         return self if size == 1 else ChainDP(self, size)
 
     def absorb(self, others: tuple[Guarantee, ...]) -> Guarantee:
-        """The reference member, composed."""
+        """Return the composition of the reference member with the others."""
         fixed = [o.suited_to(REFERENCE) if isinstance(o, Tuned) else o for o in others]
         return self.suited_to(REFERENCE).compose(*fixed)
 
@@ -92,12 +92,12 @@ class Profile(Guarantee):
     generality: ClassVar[int] = 6
 
     def delta(self, epsilon: float) -> float:
-        """The profile."""
+        """Return delta by the profile, at most 1."""
         epsilon = arguments.epsilon("epsilon", epsilon)
         return min(self.profile(epsilon), 1.0)
 
     def epsilon(self, delta: float) -> float:
-        """The inverse of `delta`, never rounded down."""
+        """Return the inverse of `delta`, never rounded down."""
         delta = arguments.probability("delta", delta)
         if self.delta(0.0) <= delta:
             return 0.0
@@ -117,14 +117,14 @@ class Profile(Guarantee):
         return self.fallback.renyi(order)
 
     def repeat(self, times: int) -> Guarantee:
-        """The fallback, repeated."""
+        """Return this many compositions of the fallback."""
         return self if times == 1 else self.fallback.repeat(times)
 
     def group(self, size: int) -> Guarantee:
-        """A chain of adjacent pairs, each with this profile; divergences are the fallback's."""
+        """Return the guarantee of a chain of adjacent pairs; divergences are the fallback's."""
         return self if size == 1 else ChainDP(self, size)
 
     def absorb(self, others: tuple[Guarantee, ...]) -> Guarantee:
-        """The fallback, composed."""
+        """Return the composition of the fallback with the others."""
         known = [o.fallback if isinstance(o, Profile) else o for o in others]
         return self.fallback.compose(*known)

@@ -28,7 +28,7 @@ def log_or_worst(value: float) -> float:
 def descend(
     objective: Objective, start: Array, *, evaluations: int, width: float = 0.5
 ) -> tuple[float, Array]:
-    """The least value met by one simplex search from `start`, and where."""
+    """Return the least value met by one simplex search from `start`, and where."""
     simplex = np.vstack([start, start + width * np.eye(len(start))])
     found = minimize(
         objective,
@@ -104,27 +104,27 @@ def positive_from(z: float) -> float:
 
 
 def above_one(name: str) -> Coordinate:
-    """A parameter in (1, inf)."""
+    """Return the coordinate of a parameter in (1, inf)."""
     return Coordinate(name, lambda v: math.log(v - 1.0), lambda z: 1.0 + positive_from(z))
 
 
 def positive(name: str) -> Coordinate:
-    """A parameter in (0, inf)."""
+    """Return the coordinate of a parameter in (0, inf)."""
     return Coordinate(name, math.log, positive_from)
 
 
 def share(name: str) -> Coordinate:
-    """A parameter in (0, 1)."""
+    """Return the coordinate of a parameter in (0, 1)."""
     return Coordinate(
         name, lambda v: math.log(v / (1.0 - v)), lambda z: 1.0 / (1.0 + positive_from(-z))
     )
 
 
 def encode(coordinates: tuple[Coordinate, ...], values: Mapping[str, float]) -> Array:
-    """The point at which a search may start."""
+    """Return the point of these values, where a search may start."""
     return np.array([c.to_real(values[c.name]) for c in coordinates])
 
 
 def decode(coordinates: tuple[Coordinate, ...], point: Array) -> dict[str, float]:
-    """The parameters at a point."""
+    """Return the parameters at a point."""
     return {c.name: c.from_real(z) for c, z in zip(coordinates, point.tolist(), strict=True)}

@@ -131,7 +131,7 @@ def _arrays(block: Block) -> tuple[Array, Array, Array, Array]:
 
 
 def _values(shift: Array, variance: Array) -> float:
-    """Sum of `S^2 / U`, rounded up by what exp, log and the sums may have lost."""
+    """Return the sum of `S^2 / U`, widened by what exp, log and the sums may have lost."""
     size = float(np.max(2.0 * np.abs(shift) + np.abs(variance)))
     margin = 4e-16 * (64.0 + size + 2.0 * RANGE)
     return float(np.sum(np.exp(2.0 * shift - variance))) * (1.0 + margin)

@@ -34,7 +34,7 @@ class Contraction:
 
     @classmethod
     def of(cls, x: KineticLetters) -> Contraction:
-        """The constants of one step; a gap that is not positive proves nothing."""
+        """Return the constants of one step; a gap that is not positive proves nothing."""
         k0 = x.mu * x.L * x.eta**2 / math.sqrt(2.0)
         if not k0 < 1.0:
             return cls(math.inf, -math.inf)
@@ -76,7 +76,7 @@ _BERNOULLI = (1.0, -0.5, 1.0 / 6.0, 0.0, -1.0 / 30.0, 0.0, 1.0 / 42.0)
 
 
 def _power_means(window: int) -> list[float]:
-    """The mean of (k/window)^p over k < window, for p = 0..6."""
+    """Return the mean of (k/window)^p over k < window, for p = 0..6."""
     if window <= 64:
         return [math.fsum((k / window) ** p for k in range(window)) / window for p in range(7)]
     return [
@@ -86,7 +86,7 @@ def _power_means(window: int) -> list[float]:
 
 
 def _norm_through(M: list[float], gam: float) -> float:
-    """The root of the largest eigenvalue of T'MT with T = [[1/gam, -1/gam], [0, 1]]."""
+    """Return the root of the largest eigenvalue of T'MT with T = [[1/gam, -1/gam], [0, 1]]."""
     a = M[0] / gam**2
     b = (M[1] - M[0] / gam) / gam
     c = M[0] / gam**2 - 2.0 * M[1] / gam + M[2]
@@ -121,7 +121,7 @@ class KineticFree:
 def kinetic_divergence(
     x: KineticLetters, direction: Direction, order: float, free: KineticFree
 ) -> float:
-    """The joint law's divergence from target and stationary velocities, at these parameters.
+    """Return the joint law's divergence from target and stationary velocities, at these parameters.
 
     Claim.  (order-1) D <= -(d/(2 q1)) ln(1 - 2 q1 W mu) + ln E exp(A0 |e_0|^2)/q2 with
     W = lam [c_Psi^2 k1^2 S^2/w_drift + (mu L)^2 (4 eta^2/pi^2) K eta/w_window], S = (1 - C^(N-K))
@@ -150,7 +150,7 @@ def kinetic_divergence(
 def kinetic_discretisation(
     x: KineticLetters, direction: Direction, order: float, q: float, time: float | None = None
 ) -> float:
-    """The joint law's divergence from the continuous dynamics from the same start.
+    """Return the joint law's divergence from the continuous dynamics from the same start.
 
     Claim.  q (order-1) D <= b gam d tau - (d/2) ln(1 - b) - (d/2) ln(1 - b L s0) + b L r0^2/(2 (1 -
     b L s0)), b = z/(2 (1 + sqrt(1 - z))), z = (4 q lam mu^2 L^2 / (2 gam^2)) (4 eta^2/pi^2) <= 1.

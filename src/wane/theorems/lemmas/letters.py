@@ -57,7 +57,7 @@ class KineticLetters:
 
 
 def letters_of(chain: Overdamped) -> Letters:
-    """The chain's constants, divided by the temperature."""
+    """Return the chain's constants, divided by the temperature."""
     T = chain.temperature
     third, bound = _scaled(chain.target, T)
     return Letters(
@@ -96,5 +96,5 @@ def _scaled(target: Target, temperature: float) -> tuple[float, float]:
 
 
 def _known(distance: float | None) -> float:
-    """An undeclared distance makes every bound that uses it infinite."""
+    """Return the distance, infinite if undeclared: then every bound that uses it is infinite."""
     return math.inf if distance is None else distance

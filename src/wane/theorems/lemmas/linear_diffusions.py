@@ -44,7 +44,7 @@ def tree_mu(release: BranchedRelease, process: LinearDiffusion) -> float:
 
 
 def _meeting(release: BranchedRelease, first: str, second: str) -> float:
-    """The time of the last common ancestor; the statistic's is zero."""
+    """Return the time of the last common ancestor; zero where only the statistic is common."""
     ancestor = release.common_ancestor([first, second])
     return 0.0 if ancestor is None else release.times[ancestor]
 

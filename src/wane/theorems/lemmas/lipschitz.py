@@ -21,7 +21,7 @@ DOUBT = 6e-16
 
 
 def curvature(objective: Objective) -> tuple[float, float]:
-    """Ends of the Hessian spectrum of one record's loss; callers have required both."""
+    """Return bounds on the Hessian's spectrum of one record's loss; smoothness must be declared."""
     m, M = objective.strong_convexity, objective.smoothness
     assert M is not None, "a theorem used curvature() without requiring smoothness"
     return (-M if m is None else m), M
@@ -59,12 +59,12 @@ def log_gradient_lipschitz(step_size: Array, low: float, high: float) -> Array:
 
 
 def log_cool_down_lipschitz(run: NoisyDescent, step_size: Array) -> Array:
-    """`ln |1 - eta ridge|`: a step that uses no record, rounded up."""
+    """Return `ln |1 - eta ridge|` of a step that uses no record, rounded up."""
     return _up(_log_abs_one_minus(step_size * run.objective.ridge))
 
 
 def log_phase_lipschitz(run: NoisyDescent) -> Array:
-    """`ln L` of each phase's step, before noise and prox, whichever records it uses."""
+    """Return `ln L` of each phase's step, before noise and prox, whichever records it uses."""
     plan, eta = run.plan, run.plan.step_size
     made = log_step_lipschitz(run, eta)
     if plan.cool_down.any():
@@ -75,7 +75,7 @@ def log_phase_lipschitz(run: NoisyDescent) -> Array:
 
 
 def smooth_on_public(run: NoisyDescent) -> bool:
-    """Whether steps on public records, if there are any, have a Lipschitz constant."""
+    """Return whether steps on public records, if there are any, have a Lipschitz constant."""
     return run.public is None or run.on_public.objective.smoothness is not None
 
 
@@ -103,7 +103,7 @@ def log_clipped_lipschitz(step_size: Array, low: float, high: float) -> Array:
 
 
 def log_prox_lipschitz(run: NoisyDescent, step_size: Array) -> Array:
-    """`ln q` of the prox that ends each step, rounded up; inf where nothing is certified.
+    """Return `ln q` of the prox that ends each step, rounded up; inf where nothing is certified.
 
     A prox of an m-strongly convex function has q = 1 / (1 + eta m), also for negative m as long as
     eta m > -1.
@@ -117,7 +117,7 @@ def log_prox_lipschitz(run: NoisyDescent, step_size: Array) -> Array:
 
 
 def log_clipped_with_ridge(step_size: Array, m: float, M: float, ridge: float) -> Array:
-    """The clipped step with an unclipped ridge term added."""
+    """Return `ln L` of a clipped step to which an unclipped ridge term is added."""
     if ridge == 0.0:
         return log_clipped_lipschitz(step_size, m, M)
     shrunk = step_size * ridge
@@ -134,7 +134,7 @@ def log_clipped_with_ridge(step_size: Array, m: float, M: float, ridge: float) -
 
 
 def _log_abs_one_minus(t: Array) -> Array:
-    """`ln |1 - t|`, with the product `t` itself rounded to the unfavourable side."""
+    """Return `ln |1 - t|`, with the product `t` itself rounded to the unfavourable side."""
     t = np.asarray(t, dtype=np.float64)
     doubt = DOUBT * np.abs(t)
     below, above = t - doubt, t + doubt

@@ -32,19 +32,19 @@ class Batch:
 
 
 def whole_batch(run: NoisyDescent, step_size: float) -> Batch:
-    """A step that uses as many records as the divisor says."""
+    """Return the batch of a step that uses as many records as its divisor says."""
     return Batch(step_size, run.batch_size, run.batch_size, run.batch_size)
 
 
 def is_convex(objective: Objective) -> bool:
-    """The gradients that are used, clipped or not, are those of convex functions."""
+    """Return whether the gradients used, clipped or not, are those of convex functions."""
     m = objective.strong_convexity
     kept = not objective.clipped or facts.clipping_is_harmless(objective)
     return m is not None and m >= 0.0 and kept
 
 
 def step_modulus(objective: Objective, batch: Batch, change: float | None = None) -> Modulus | None:
-    """The least of all moduli that follow from what is declared; None if nothing does.
+    """Return the least of all moduli that follow from what is declared; None if nothing does.
 
     `change` bounds how far one record's contribution moves between two points of the domain
     (`NoisyDescent.gradient_change`); without it, of the whole space.
@@ -64,7 +64,7 @@ def step_modulus(objective: Objective, batch: Batch, change: float | None = None
 
 
 def modulus_in(run: NoisyDescent, batch: Batch) -> Modulus | None:
-    """The least modulus of such a step of this run, whose points stay in its domain."""
+    """Return the least modulus of such a step of this run, whose points stay in its domain."""
     return step_modulus(run.objective, batch, run.gradient_change)
 
 
@@ -76,13 +76,13 @@ def _may_help(row: Modulus, lipschitz: AffineSquare | None, shrink: float) -> bo
 
 
 def cool_down_modulus(objective: Objective, step_size: float) -> AffineSquare:
-    """A step that uses no record."""
+    """Return the modulus of a step that uses no record."""
     x = facts.log_gradient_lipschitz(np.array([step_size]), objective.ridge, objective.ridge)
     return AffineSquare(_square(float(x[0])))
 
 
 def idle_modulus(run: NoisyDescent, phase: Phase) -> Modulus:
-    """A step that uses no private record: public ones, or none at all."""
+    """Return the modulus of a step that uses public records or none."""
     if not phase.public:
         return cool_down_modulus(run.objective, phase.step_size)
     made = public_modulus(run, phase.step_size)
@@ -91,12 +91,12 @@ def idle_modulus(run: NoisyDescent, phase: Phase) -> Modulus:
 
 
 def public_modulus(run: NoisyDescent, step_size: float) -> Modulus | None:
-    """The least modulus of a step on the public records, all of which it uses."""
+    """Return the least modulus of a step on the public records, all of which it uses."""
     return modulus_in(run.on_public, whole_batch(run.on_public, step_size))
 
 
 def lipschitz_row(objective: Objective, batch: Batch) -> AffineSquare | None:
-    """The Lipschitz constant of the step, if the losses are known to be smooth."""
+    """Return the modulus by the step's Lipschitz constant; None if no smoothness is declared."""
     M = objective.gradient_lipschitz
     if M is None:
         return None
@@ -119,7 +119,7 @@ def _log_lipschitz(objective: Objective, M: float, eta: float, fill: float) -> f
 def _gradient_rows(
     objective: Objective, batch: Batch, shrink: float, change: float
 ) -> list[Modulus]:
-    """Rows for the step without its ridge term."""
+    """Return the moduli of the step without its ridge term that the objective allows."""
     if change == 0.0:  # every contribution is constant
         return [IDENTITY]
     scale = batch.step_size / (batch.divisor * shrink)

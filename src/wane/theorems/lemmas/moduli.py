@@ -33,7 +33,7 @@ class Modulus(ABC):
 
     @abstractmethod
     def _lines(self, squares: Array) -> Tangents:
-        """Slopes and intercepts of the tangents at positive squared distances."""
+        """Return slopes and intercepts of the tangents at positive squared distances."""
 
     def tangents(self, squares: Array) -> Tangents:
         """Slopes and intercepts of lines above psi that touch it at these squared distances."""

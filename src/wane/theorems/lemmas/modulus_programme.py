@@ -68,7 +68,7 @@ def backward(steps: Steps) -> tuple[Array, Array]:
 
 
 def _stretch_end(running: Array, start: int, length: int) -> int:
-    """Where the running logarithm first leaves a band of +-600, or the end of the piece."""
+    """Return where the running logarithm first leaves a band of +-600, or the end of the piece."""
     stop = min(start + max(length, 64), len(running))
     base = float(running[start - 1]) if start else 0.0
     outside = np.abs(running[start:stop] - base) > _STRETCH
@@ -88,12 +88,12 @@ def least(steps: Steps, distance: float) -> float:
 
 
 def value(steps: Steps, distance: float) -> float:
-    """mu^2 of all the steps; infinite if there are none."""
+    """Return mu^2 of all the steps; infinite if there are none."""
     return float(values(steps, distance)[0]) if len(steps) else math.inf
 
 
 def least_over_windows(steps: Steps, distance: float, *, most_ends: int = 64) -> float:
-    """Smallest mu^2 over stretches of steps: start late, and stop early.
+    """Return the least mu^2 over stretches of steps, which may start late and stop early.
 
     Once the runs have met, common maps keep them together, so later steps cost nothing.  Stopping
     helps only before a step with less noise; the deepest such drops are tried.
@@ -111,7 +111,7 @@ def least_over_windows(steps: Steps, distance: float, *, most_ends: int = 64) ->
 
 
 def optimal_path(steps: Steps, distance: float) -> list[float]:
-    """The distances u_1, ..., u_{T-1} at which the minimum is attained."""
+    """Return the distances u_1, ..., u_{T-1} at which the minimum is attained."""
     q, _ = backward(steps)
     path, u = [], distance
     for t in range(len(steps) - 1):
@@ -124,7 +124,7 @@ def optimal_path(steps: Steps, distance: float) -> list[float]:
 def constant_value(
     log_factor: float, offset: float, variance: float, distance: float, count: int
 ) -> float:
-    """mu^2 of `count` equal steps: `(D^2 G + h S) / sigma^2`, rounded up.
+    """Return mu^2 of `count` equal steps: `(D^2 G + h S) / sigma^2`, rounded up.
 
     G = (1-c) c^T / (1 - c^T) and S = sum_j (1/c - 1)/(c^-j - 1), j = 1..T; 1/T and the harmonic
     number for c = 1.
@@ -142,7 +142,7 @@ def constant_value(
 def least_constant(
     log_factor: float, offset: float, variance: float, distance: float, count: int
 ) -> tuple[int, float]:
-    """The best number of last steps to use, of `count` equal ones, and mu^2 for it."""
+    """Return the best number of last steps to use, of `count` equal ones, and mu^2 for it."""
     if distance == 0.0:
         return 0, 0.0  # common maps keep together what starts together
     best = _least_index(log_factor, offset, distance, count)
@@ -150,7 +150,7 @@ def least_constant(
 
 
 def _least_index(log_factor: float, offset: float, distance: float, count: int) -> int:
-    """The first R at which one step more does not help; any R would be valid.
+    """Return the first R at which one step more does not help; any R would be valid.
 
     E_R = D^2/q_R + B_R falls until D^2/q_{R+1} + h/g_{R+1} >= D^2/q_R, that is, with
     q_{R+1} = g_{R+1}/c and g_{R+1} = q_R + 1, until q_R ((1 - c) + h/D^2 - ...) crosses zero.

@@ -48,7 +48,7 @@ def weakly_smooth(eta: float, M: float, p: float) -> AffineSquare:
 
 
 def weakly_smooth_refined(eta: float, M: float, p: float, G: float = math.inf) -> Modulus:
-    """The same, exact at small distances too."""
+    """Return the modulus of weakly smooth losses that is exact at small distances too."""
     if p == 0.0:
         return AffineSquare(0.0, (eta * min(M, G)) ** 2)
     if p == 1.0:

@@ -11,7 +11,7 @@ _DIRECT = 300
 
 
 def chi_mean(dimension: int) -> float:
-    """The mean norm of a standard normal vector, sqrt(2) Gamma((d+1)/2)/Gamma(d/2)."""
+    """Return the mean norm of a standard normal vector, sqrt(2) Gamma((d+1)/2)/Gamma(d/2)."""
     x = 0.5 * dimension
     if dimension <= _DIRECT:
         return math.sqrt(2.0) * math.gamma(x + 0.5) / math.gamma(x)
@@ -20,7 +20,7 @@ def chi_mean(dimension: int) -> float:
 
 
 def minus_log_cos(angle: float) -> float:
-    """-ln cos(angle), infinite from pi/2 on."""
+    """Return -ln cos(angle), infinite from pi/2 on."""
     if angle >= 0.5 * math.pi:
         return math.inf
     square = angle * angle
@@ -32,7 +32,7 @@ def minus_log_cos(angle: float) -> float:
 
 
 def minus_log_one_minus(x: float) -> float:
-    """-ln(1 - x), infinite from one on."""
+    """Return -ln(1 - x), infinite from one on."""
     return -math.log1p(-x) if x < 1.0 else math.inf
 
 

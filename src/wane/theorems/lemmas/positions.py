@@ -39,7 +39,7 @@ def composed(run: NoisyDescent) -> float:
 
 
 def composed_by_position(run: NoisyDescent) -> Array:
-    """The same for each position; one entry for all where there are too many to list."""
+    """Return mu^2 of composition by position; one entry for all where there are too many."""
     assert run.gradient_sensitivity is not None
     data = run.plan.uses_records
     counts = run.plan.repeat[data]
@@ -67,7 +67,7 @@ def composed_by_position(run: NoisyDescent) -> Array:
 
 
 def hidden(run: NoisyDescent, *, diameter: float = math.inf) -> float:
-    """Worst record's value of the joint programme, over all that is released."""
+    """Return the joint programme's value for the worst record, over all that is released."""
     if isinstance(run.release, EveryIterate):
         return composed(run)
     if len(run.plan) > FEW_ROWS and not isinstance(run.release, Iterates):
@@ -78,7 +78,7 @@ def hidden(run: NoisyDescent, *, diameter: float = math.inf) -> float:
 
 
 def hidden_by_position(run: NoisyDescent, *, diameter: float = math.inf) -> Array:
-    """The joint programme's value for each position in the order."""
+    """Return the joint programme's value for each position in the order."""
     if isinstance(run.release, EveryIterate):
         return composed_by_position(run)
     if len(run.plan) > FEW_ROWS and not isinstance(run.release, Iterates):
@@ -120,7 +120,7 @@ def _record(timelines: tuple[Timeline, ...], position: int, diameter: float) -> 
 
 
 def _suspects(run: NoisyDescent, timelines: tuple[Timeline, ...]) -> range:
-    """Positions among which the worst is sure to be.
+    """Return positions among which that of the worst record is sure to be.
 
     With equal data steps the record used last has the fewest steps after it, and each further step
     is post-processing; a cool-down keeps that order unless the data steps expand.

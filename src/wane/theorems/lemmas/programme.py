@@ -127,7 +127,7 @@ def _log_add(a: float, b: float) -> float:
 
 
 def _share(a: float, b: float) -> float:
-    """How much the smaller of two logarithms contributes to their sum."""
+    """Return how much the smaller of two logarithms contributes to their sum."""
     return math.exp(-abs(a - b)) if math.isfinite(a) and math.isfinite(b) else 0.0
 
 

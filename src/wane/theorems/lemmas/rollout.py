@@ -24,7 +24,7 @@ MOST_SWITCHES = 1 << 20
 def certificate(
     moduli: Sequence[Phi], variances: Sequence[float], distance: float, path: Sequence[float]
 ) -> float:
-    """mu^2 at the path u_1, ..., u_{T-1}, pulled back into the constraints, rounded up.
+    """Return mu^2 at the path u_1, ..., u_{T-1}, pulled back into the constraints, rounded up.
 
     Each `phi` must be nondecreasing; a wild path costs tightness, never validity.
     """
@@ -41,7 +41,7 @@ def certificate(
 def shifts_spent(
     moduli: Sequence[Phi], variances: Sequence[float], distance: float, spent: Sequence[float]
 ) -> tuple[float, float]:
-    """The distance left after giving up `a_1, ..., a_T` of it, and `sum (a_t/sigma_t)^2`."""
+    """Return the distance left after giving up `a_1, ..., a_T` of it, and `sum (a_t/sigma_t)^2`."""
     u, total = distance, 0.0
     for phi, variance, a in zip(moduli, variances, spent, strict=True):
         u = phi(u) - min(a, phi(u))
@@ -75,7 +75,7 @@ def grid_path(
 def least_by_grid(
     moduli: Sequence[Phi], variances: Sequence[float], distance: float, *, points: int = 200
 ) -> float:
-    """mu^2 certified at the path that the grid suggests."""
+    """Return mu^2, rounded up, at the path that a search on a grid finds."""
     path = grid_path(moduli, variances, distance, points=points)
     return certificate(moduli, variances, distance, path)
 

@@ -80,7 +80,7 @@ class SampledPlan:
         return self.run.records if added else self.run.records - 1
 
     def pair(self, hidden: bool) -> Pair:
-        """Which pair a sampled step is, given whether the iterate before it is hidden.
+        """Return the pair of laws of a sampled step, given whether the iterate before it is hidden.
 
         With a record zeroed out a batch of fixed size may lack one record, and its map follows no
         modulus of full batches; Theorem F then compares with the map that lacks the record.
@@ -109,7 +109,7 @@ class SampledPlan:
         return made
 
     def counts(self, horizons: Array) -> Array:
-        """How many of the last steps use records, by noise level and horizon."""
+        """Return how many of the last steps use records, by noise level and horizon."""
         plan = self.run.plan
         after = plan.total - np.cumsum(plan.repeat)
         taken = np.clip(horizons[None, :] - after[:, None], 0.0, plan.repeat[:, None])
@@ -118,7 +118,7 @@ class SampledPlan:
         return np.array(rows).reshape(len(self.levels), len(horizons))
 
     def cap(self, delta: float, followed: int | None = None) -> tuple[int, float]:
-        """The largest batch that is followed, and the probability that one step exceeds it.
+        """Return the largest batch that is followed, and the probability that one step exceeds it.
 
         It is chosen for so many steps, or for all.
         """
@@ -170,7 +170,7 @@ class SampledPlan:
         return True
 
     def stretches(self, cap: int, theta: float) -> list[Stretch]:
-        """The run's phases with a share theta of the noise of sampled steps."""
+        """Return the run's phases with a share theta of the noise of sampled steps."""
         made = []
         for phase, std in zip(self.run.plan, self.run.gradient_noise_stds.tolist(), strict=True):
             share = theta if phase.uses_records else 1.0
@@ -196,7 +196,7 @@ class SampledPlan:
         return math.isinf(self.run.domain.diameter)
 
     def distance(self, cap: int, horizon: int) -> float:
-        """How far apart the runs can be before the last `horizon` steps."""
+        """Return how far apart the runs can be before the last `horizon` steps."""
         if not self.tracked:
             return self.run.domain.diameter
         return min(self._tracked(cap)(self.run.total_steps - horizon), _FAR)
@@ -207,11 +207,11 @@ class SampledPlan:
         return tracked_distances(self.run, least, cap)
 
     def profile(self, cap: int, theta: float) -> tuple[Array, Array]:
-        """Horizons, and mu^2 of the distance for each."""
+        """Return numbers of last steps, and mu^2 of the distance before each."""
         return profile(self.stretches(cap, theta), lambda n: self.distance(cap, n))
 
     def failure(self, exceeded: float, horizon: int) -> float:
-        """Probability that a batch beyond the cap spoils the argument."""
+        """Return the probability that some followed batch exceeds the cap, rounded up."""
         followed = self.run.total_steps if self.tracked else horizon
         return min(followed * exceeded * (1.0 + 1e-12), 1.0)
 
@@ -227,7 +227,7 @@ class SampledPlan:
         )
 
     def member(self, delta: float) -> Guarantee:
-        """The guarantee for the use that seems best at this delta."""
+        """Return the guarantee for the split and horizon that seem best at this delta."""
         uses = [(self.best_use(*cap, delta), cap) for cap in self.caps(delta)]
         (_, use), (cap, exceeded) = min(uses, key=lambda made: made[0][0])
         if use is None:
@@ -286,7 +286,7 @@ class SampledPlan:
 
     @lru_cache(maxsize=64)  # noqa: B019
     def _sampled_costs(self, theta: float) -> Array:
-        """Renyi divergence of one step, by order and noise level."""
+        """Return the Renyi divergence of one sampled step, by order and noise level."""
         made = np.full((len(EXCESSES), len(self.levels)), math.inf)
         for j, level in enumerate(self.levels.tolist()):
             atom = self.atom(level, theta)
@@ -296,7 +296,7 @@ class SampledPlan:
         return np.asarray(np.minimum(made, _HOPELESS))
 
     def divergence(self, order: float) -> float:
-        """A bound on the Renyi divergence of this order."""
+        """Return a bound on the Renyi divergence of this order."""
         whole = self.composition().renyi(order)
         rare = math.exp(-min((order - 1.0) * whole + 50.0, 500.0))
         choices = {cap for delta in (1e-9, rare) for cap in self.caps(delta)}
@@ -317,7 +317,7 @@ class SampledPlan:
 
 
 def _last(stretches: list[Stretch], horizon: int) -> list[Stretch]:
-    """The last steps, in order of time."""
+    """Return the last steps, in order of time."""
     made: list[Stretch] = []
     for stretch in reversed(stretches):
         taken = min(stretch.count, horizon)

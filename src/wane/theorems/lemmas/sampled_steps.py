@@ -21,7 +21,7 @@ _EXPLICIT = 8192
 
 
 def binomial_tail(trials: int, rate: float, most: int) -> float:
-    """P(N > most) for N ~ Binomial(trials, rate), rounded up; zero only where it is zero."""
+    """Return P(N > most) for N ~ Binomial(trials, rate), rounded up; zero only where it is zero."""
     if most >= trials or rate == 0.0:
         return 0.0
     if most < 0:
@@ -41,7 +41,7 @@ def _chernoff(trials: int, rate: float, most: int) -> float:
 
 
 def cap_for(trials: int, rate: float, probability: float) -> int:
-    """The smallest cap that the batch exceeds with at most this probability."""
+    """Return the smallest cap that the batch exceeds with at most this probability."""
     low, high = -1, trials
     while high - low > 1:
         middle = (low + high) // 2
@@ -73,7 +73,7 @@ class SampledRun:
     zeroed: bool = False
 
     def sampled(self, order: float, theta: float = 0.0) -> float:
-        """Renyi divergence of one sampled step that keeps 1 - theta of the noise."""
+        """Return the Renyi divergence of one sampled step that keeps 1 - theta of the noise."""
         mu = self.mu / math.sqrt(1.0 - theta)
         pair = renyi_add_or_remove if self.zeroed else renyi_replace
         return pair(order, self.rate, mu)

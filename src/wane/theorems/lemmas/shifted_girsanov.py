@@ -81,7 +81,7 @@ class Grouping:
     chord: bool = True
 
     def cut(self, steps: int) -> tuple[Array, Array]:
-        """The places 2..steps as blocks: each block's first place, and how many it has."""
+        """Return the places 2..steps as blocks: each block's first place, and how many it has."""
         return _cut(self, steps)
 
 
@@ -193,7 +193,7 @@ class ShiftedGirsanov:
     def _induction(
         self, first: float, push: float, a: float, free: Free
     ) -> tuple[float, float, float] | None:
-        """The inverse weight after all blocks, the sum J, and the noise's price."""
+        """Return the inverse weight after all blocks, the sum J, and the noise's price."""
         if not len(self.starts):
             return first, 0.0, 0.0
         with np.errstate(all="ignore"):  # overflow is cut off, or refused below
@@ -222,7 +222,7 @@ class ShiftedGirsanov:
         return (leaving, J, noise) if math.isfinite(J + noise) else None
 
     def _slack(self, a: float, free: Free) -> Array:
-        """The schedule of 1 - w_j: near optimal, and any other in (0, 1] is valid.
+        """Return the schedule of 1 - w_j: near optimal, and any other in (0, 1] is valid.
 
         The planned distance c^-i (theta S2_i - drift S1_i), i = j - 1 steps before the end, is
         written without its cancellation, which would ruin long chains:
@@ -239,7 +239,7 @@ class ShiftedGirsanov:
         return np.asarray(np.minimum(np.maximum(wanted, 1e-150), 1.0))
 
     def _convex(self, entering: Array, final: Array, log_rho: Array, constant: Array) -> Array:
-        """Where the summands are convex along the block, so that a chord lies above them."""
+        """Return whether the summands are convex along each block: then a chord lies above them."""
         if not self.chord:
             return np.zeros(len(entering), dtype=np.bool_)
         drop = -np.expm1(log_rho)  # one minus rho
@@ -264,7 +264,7 @@ def _geometric(log_rho: Array, steps: Array) -> tuple[Array, Array]:
 
 
 def _scan(first: float, factor: Array, added: Array) -> list[float]:
-    """The inverse weights entering each block, and the last one leaving: i <- f i + a."""
+    """Return the inverse weights entering each block, and the last one leaving: i <- f i + a."""
     entering = [first]
     for f, a in zip(factor.tolist(), added.tolist(), strict=True):
         entering.append(min(f * entering[-1] + a, _MOST_PRECISION))

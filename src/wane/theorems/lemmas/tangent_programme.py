@@ -96,7 +96,7 @@ def solve(
 
 
 def profile(stretches: Sequence[Stretch], distance: Distance) -> tuple[Array, Array]:
-    """Numbers of last steps, and a bound on mu^2 for using just those."""
+    """Return numbers of last steps, and a bound on mu^2 for using just those."""
     at = _followed(distance)
     pieces = split(stretches)
     counts = np.cumsum([p.count for p in pieces]).astype(np.float64)
@@ -108,7 +108,7 @@ def profile(stretches: Sequence[Stretch], distance: Distance) -> tuple[Array, Ar
 
 
 def _followed(distance: Distance) -> Callable[[int], float]:
-    """The distance before so many last steps; one whose square would underflow is raised."""
+    """Return the distance as a function of the last steps, raised where its square underflows."""
     at = distance if callable(distance) else (lambda _: distance)
 
     def raised(steps: int) -> float:
@@ -165,7 +165,7 @@ def _sweep(
     *,
     patient: bool = False,
 ) -> tuple[list[float], list[int], list[_Lines]]:
-    """Cost of starting before each piece, the line it comes from, and all lines."""
+    """Return the cost of starting before each piece, the line it comes from, and all lines."""
     lines = _Lines(np.empty(0), np.empty(0), np.empty(0, dtype=np.intp))
     costs: list[float] = []
     firsts: list[int] = []
@@ -194,7 +194,7 @@ def _sweep(
 def _advanced(
     lines: _Lines, met: float, piece: Stretch, knots: Array, tangents: tuple[Array, Array]
 ) -> _Lines:
-    """The lines before a stretch, one for each knot."""
+    """Return the lines before a stretch, one for each knot."""
     slope, intercept = tangents
     reach = np.append(lines.reach, 0.0)
     spent = np.append(lines.spent, met)

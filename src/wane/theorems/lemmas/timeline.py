@@ -73,13 +73,13 @@ class Timeline:
         return sum(s.count for s in self.segments if s.uses_records)
 
     def visits(self, position: int) -> int:
-        """How often the record at `position` is used."""
+        """Return how often the record at `position` is used."""
         first = (position - self.data_steps_before) % self.period
         return max(0, -(-(self.data_steps - first) // self.period))
 
 
 def columns_of(run: NoisyDescent) -> Columns:
-    """The run's steps; the first step of a phase follows the prox of the phase before."""
+    """Return the run's steps; the first step of a phase follows the prox of the phase before."""
     plan, eta = run.plan, run.plan.step_size
     gradient = log_phase_lipschitz(run)
     prox = log_prox_lipschitz(run, eta)
@@ -114,7 +114,7 @@ def columns_of(run: NoisyDescent) -> Columns:
 
 
 def timelines_of(run: NoisyDescent) -> tuple[Timeline, ...]:
-    """The run cut at every released iterate but the last."""
+    """Return the run cut at every released iterate but the last."""
     segments, period = columns_of(run).segments, run.steps_per_epoch
     if not isinstance(run.release, Iterates):
         return (Timeline(segments, period),)
@@ -148,7 +148,7 @@ def _cut(segments: tuple[Segment, ...], cuts: list[int]) -> Iterator[tuple[Segme
 
 
 def record_mu_squared(timeline: Timeline, position: int) -> float:
-    """Privacy of the record at `position` between two looks, any domain, rounded up."""
+    """Return mu^2 of the record at `position` between two releases, in any domain, rounded up."""
     return _pooled(
         timeline.segments,
         timeline.period,
@@ -233,7 +233,7 @@ def _started_after_visit(timeline: Timeline, position: int, visit: int, diameter
 
 
 def _after_data_step(segments: tuple[Segment, ...], data_steps: int) -> tuple[Segment, ...]:
-    """What follows the first `data_steps` steps that use records."""
+    """Return what follows the first `data_steps` steps that use records."""
     left = data_steps
     for i, segment in enumerate(segments):
         if not segment.uses_records:

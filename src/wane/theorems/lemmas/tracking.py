@@ -83,7 +83,7 @@ class _Followed:
     path: list[float]
 
     def after(self, count: int) -> float:
-        """The distance after this many steps."""
+        """Return the distance after this many steps."""
         if self.modulus is None or count > MOST_STEPS:
             return math.inf if count else self.path[0]
         while len(self.path) <= count:

@@ -43,7 +43,7 @@ def composition(*, gradient_sensitivity: float, temperature: float, time: float)
 def fixed_split(
     *, gradient_sensitivity: float, temperature: float, time: float, constant: float, split: float
 ) -> float:
-    """Where both laws obey a log-Sobolev inequality, the leak levels off.
+    """Return rho where both laws satisfy a log-Sobolev inequality, at one split of the noise.
 
     Claim.  rho = S^2/(8 g(1-g) k tau^2) (1 - exp(-2(1-g) tau k T)), g the split in (0, 1].
     Source.  [chourasia2021dynamics, Theorem 2, equation (66)]; Theorem A.
@@ -70,7 +70,7 @@ def optimal_split(
 
 
 def settling(relative_time: float) -> float:
-    """How much of its limit the leak has reached: half the time at first, then ever slower.
+    """Return the share of its limit that rho has reached after this relative time.
 
     Claim.  h(t) = t/2 up to t = 1/2, then (1 - exp(1/2 - t)/2)^2.
     """
@@ -90,7 +90,7 @@ def warm_start(
     constant: float,
     split: float,
 ) -> float:
-    """What leaked before the run fades, but at a smaller order than the one asked for.
+    """Return the Renyi divergence of a run whose two starts differ; the starts' share fades.
 
     Claim.  R(a) <= a (rho + f R_0(b)/b), b = 1 + (a-1) f, f = exp(-2(1-g) tau k T), rho that of
     `fixed_split`.  Returns R(a), not rho; `start_divergence` is R_0, nondecreasing in the order.
@@ -147,13 +147,13 @@ class LangevinStep:
             )
 
     def stretched(self, spread: float) -> float:
-        """The spread after the map, before the noise, rounded up."""
+        """Return the spread after the map, before the noise, rounded up."""
         if self.lipschitz == 0.0 or spread == 0.0:
             return 0.0
         return max(inflate(self.lipschitz * (self.lipschitz * spread), 4e-16), TINY)
 
     def noisy(self, spread: float) -> float:
-        """The spread after map and noise, rounded up; infinity where nothing is known."""
+        """Return the spread after map and noise, rounded up; infinity where nothing is known."""
         return inflate(self.stretched(spread) + 2.0 * self.temperature * self.step_size, 8e-16)
 
 
@@ -171,7 +171,7 @@ def tracked_spread(steps: Iterable[LangevinStep], *, start_spread: float = 0.0) 
 
 
 def tracked_bound(steps: Iterable[LangevinStep], *, start_spread: float = 0.0) -> float:
-    """A run of any schedule leaks no more than its log-Sobolev constant, tracked, allows.
+    """Return rho of a run of any schedule, by tracking its log-Sobolev constant step by step.
 
     Claim.  With V the spread, W = L^2 V and A = sqrt(2 rho W), each step sets
         rho' = (A + S eta)^2/(2 (W + 2 tau eta))  if  2 tau A >= S W,  else  rho + S^2 eta/(4 tau).
@@ -362,7 +362,7 @@ def _energy(gradient_sensitivity: float, temperature: float, time: float) -> flo
 
 
 def _scaled(energy: float, factor: float) -> float:
-    """The product of non-negative numbers, rounded up; zero only if the first is."""
+    """Return the product of non-negative numbers, rounded up; zero only if the first is."""
     return 0.0 if energy == 0.0 else max(inflate(energy * factor, RAISED), TINY)
 
 

@@ -65,7 +65,7 @@ def _later(first: float, fresh: float, log_factor: float, steps: int) -> float:
 
 
 def _shares(run: NoisyDescent) -> tuple[float, ...]:
-    """How many records a data set may hold, over the number described."""
+    """Return the sizes that a data set may have, divided by the number of records described."""
     n = run.records
     return {
         Adjacency.REPLACE_ONE: (1.0,),

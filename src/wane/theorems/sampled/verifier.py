@@ -13,7 +13,7 @@ from wane.describe import NoisyDescent, Poisson
 
 @verifier(never_worse_than=("poisson_composition",))
 def poisson_last_iterate(run: NoisyDescent) -> Bound | None:
-    """The last Poisson-sampled steps, and a distance that has faded before them."""
+    """Return the bound by the last Poisson-sampled steps and the distance before them."""
     return (
         SampledLastIterate(run)
         if isinstance(run.batches, Poisson) and _hides_samples(run)
@@ -23,12 +23,12 @@ def poisson_last_iterate(run: NoisyDescent) -> Bound | None:
 
 @verifier(never_worse_than=("fixed_size_composition",))
 def fixed_size_last_iterate(run: NoisyDescent) -> Bound | None:
-    """The same with batches of fixed size, if some records are left out."""
+    """Return the bound by the last steps of fixed batch size, if some records are left out."""
     return SampledLastIterate(run) if leaves_some_out(run) and _hides_samples(run) else None
 
 
 def _hides_samples(run: NoisyDescent) -> bool:
-    """A modulus is known for every batch, and something bounds the distance."""
+    """Return whether a modulus is known for every batch size."""
     if not follows_moduli(run):
         return False
     sizes = Sizes(0, run.records, run.batch_size)
