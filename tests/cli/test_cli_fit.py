@@ -133,6 +133,18 @@ def test_fit_writes_the_whole_release(capsys, fitted, schema):
     np.load(fitted / "model.npz", allow_pickle=False)
 
 
+def test_fit_answers_in_one_object(capsys, data, schema, tmp_path):
+    place = tmp_path / "answered"
+    status, out, _ = run(capsys, *fit_words(data, schema, place, "--json"))
+    assert status == 0
+    answer = json.loads(out)
+    certificate = json.loads(Path(answer["certificate"]).read_text())
+    for name in ("epsilon", "delta", "mu", "theorem"):
+        assert answer[name] == certificate[name]
+    assert answer["steps"] == certificate["description"]["steps"]
+    assert Path(answer["model"]).is_file() and answer["written"] == str(place)
+
+
 def test_predict(capsys, fitted, tmp_path):
     fresh = rows(900)[800:]
     path = write_csv(tmp_path / "fresh.csv", [[*r[:3], "", ""] for r in fresh])

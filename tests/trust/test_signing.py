@@ -55,7 +55,7 @@ def signed(tmp_path_factory) -> Path:
     fit += ["--epsilon", 8, "--delta", 1e-5, "--adjacency", "zero-out", "--out", made / "release"]
     assert main([str(word) for word in fit]) == 0
     for name in ("signer", "other"):
-        assert main(["sign", "--new-key", str(made / name)]) == 0
+        assert main(["key", "new", "--out", str(made / name)]) == 0
     assert main(["sign", str(made / "release"), "--key", str(made / "signer")]) == 0
     return made
 
@@ -270,6 +270,19 @@ def test_keys_are_for_their_owner(signed, tmp_path):
         read_signer(lone)
 
 
+def test_a_key_is_named_as_the_signature_names_it(signed, capsys, tmp_path):
+    assert main(["key", "new", "--out", str(tmp_path / "new"), "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["private_key"] == str(tmp_path / "new") and Path(made["public_key"]).is_file()
+    words = ["sign", str(signed / "release"), "--key", made["private_key"], "--force", "--json"]
+    assert main(words) == 0
+    answer = json.loads(capsys.readouterr().out)
+    envelope = json.loads(Path(answer["envelope"]).read_text())
+    assert envelope["signatures"][0]["keyid"] == answer["key_id"] == made["key_id"]
+    again = [*words[:3], str(signed / "signer"), "--force"]  # as the other tests expect it
+    assert main(again) == 0
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -277,7 +290,9 @@ def test_keys_are_for_their_owner(signed, tmp_path):
         ["sign", "{release}"],
         ["sign", "{release}", "--key", "{none}"],
         ["sign", "{none}", "--key", "{key}"],
-        ["sign", "{release}", "--key", "{key}", "--new-key", "{none}"],
+        ["key"],
+        ["key", "new"],
+        ["key", "new", "--out", "{key}"],
         ["verify", "{release}/certificate.json", "--identity", "{key}.pub"],
         ["verify", "{release}", "--identity", "{none}"],
     ],

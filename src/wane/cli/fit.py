@@ -175,7 +175,14 @@ def _fit(options: Namespace) -> Result:
     text = f"{certificate_text(document)}\nwritten  {options.out}"
     if document["status"] == "void":
         text = f"void: no privacy is claimed\n{text}"
-    return {"written": str(options.out), "certificate": document}, text
+    place = Path(options.out)
+    found = {
+        "written": str(place),
+        "model": str(place / "model.npz"),
+        "certificate": str(place / "certificate.json"),
+        "steps": model.n_iter_,
+    }
+    return {**document, **found}, text
 
 
 def _fit_to(model: Any, data: str, described: Schema, most_mib: float) -> None:

@@ -140,6 +140,7 @@ OWN_MODULES = {
     "ledger": ledger,
     "serve": serve,
     "statement": statement,
+    "key": sign,
     "sign": sign,
     "verify": verify,
 }

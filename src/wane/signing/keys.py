@@ -60,7 +60,7 @@ def read_signer(path: str | Path) -> Ed25519PrivateKey:
     if os.name == "posix" and stat.S_IMODE(place.stat().st_mode) & 0o077:
         raise InvalidDescription(
             f"key {place!s:.120} must be readable by its owner only; say chmod 600 FILE, or make "
-            "another with wane sign --new-key if others may have seen it."
+            "another with wane key new if others may have seen it."
         )
     try:
         key = load_pem_private_key(raw, password=None)
@@ -69,7 +69,7 @@ def read_signer(path: str | Path) -> Ed25519PrivateKey:
     if not isinstance(key, Ed25519PrivateKey):
         raise InvalidDescription(
             f"key {place!s:.120} must be an Ed25519 private key in PEM, without a password, got "
-            "something else; make one with wane sign --new-key FILE."
+            "something else; make one with wane key new --out FILE."
         )
     return key
 
