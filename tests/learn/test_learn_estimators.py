@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import wane.learn.base
-import wane.learn.declared
+import wane.learn.inputs
 from wane import (
     Adjacency,
     Cyclic,
@@ -104,7 +104,7 @@ def no_noise(monkeypatch):
     def refuse(*arguments):
         raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr(wane.learn.declared, "noise_generator", refuse)
+    monkeypatch.setattr(wane.learn.inputs, "noise_generator", refuse)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -10,7 +10,7 @@ from learn_cases import COLUMNS, declared, targets
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-import wane.learn.declared
+import wane.learn.inputs
 from wane import Adjacency
 from wane.learn import PrivateMean
 from wane.ledger import Budget, BudgetExceeded, Ledger
@@ -27,7 +27,7 @@ def account(tmp_path, monkeypatch):
     def refuse(*arguments):
         raise AssertionError("noise was drawn")
 
-    for module in (wane.learn.declared, wane.learn.mean):
+    for module in (wane.learn.inputs, wane.learn.mean):
         for name in ("noise_generator", "generator"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, refuse)

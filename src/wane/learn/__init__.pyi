@@ -11,6 +11,11 @@ from wane.learn.curvature import (
     PrivateCurvature as PrivateCurvature,
     private_curvature as private_curvature,
 )
+from wane.learn.inputs import (
+    FROM_DATA as FROM_DATA,
+    DataDependentWarning as DataDependentWarning,
+    TooFewRecords as TooFewRecords,
+)
 from wane.learn.loading import (
     load_model as load_model,
 )
@@ -19,14 +24,6 @@ from wane.learn.mean import (
 )
 from wane.learn.models import (
     MODELS as MODELS,
-)
-from wane.learn.public_scaler import (
-    PublicScaler as PublicScaler,
-)
-from wane.learn.refusals import (
-    FROM_DATA as FROM_DATA,
-    DataDependentWarning as DataDependentWarning,
-    TooFewRecords as TooFewRecords,
 )
 from wane.learn.regressors import (
     PrivateElasticNet as PrivateElasticNet,
@@ -40,6 +37,7 @@ from wane.learn.regressors import (
 )
 from wane.learn.scaling import (
     FeatureScaler as FeatureScaler,
+    PublicScaler as PublicScaler,
     TargetScaler as TargetScaler,
 )
 from wane.learn.streamed import (

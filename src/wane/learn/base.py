@@ -23,24 +23,28 @@ from wane.describe.domains import Domain
 from wane.describe.words import batches_of
 from wane.errors import InvalidDescription
 from wane.learn.bounding import Bounding, require_described, row_norm
-from wane.learn.conduct import conduct_of_linear_model
-from wane.learn.coordinates import Coordinates
+from wane.learn.conduct import conduct_of_linear_model, step_counter
+from wane.learn.coordinates import Coordinates, OriginalUnits
 from wane.learn.curvature import PrivateCurvature
-from wane.learn.declared import Voids, check_target, feature_scaler, generator, seed_voids
 from wane.learn.exact import exact_noise
+from wane.learn.inputs import (
+    Voids,
+    check_target,
+    feature_scaler,
+    generator,
+    require_enough_records,
+    seed_voids,
+    validated,
+)
 from wane.learn.longer_steps import check_curvature, with_curvature
-from wane.learn.original_units import OriginalUnits
 from wane.learn.persons import check_rows_per_person, planned_for_persons, share_of_one_row
 from wane.learn.plan import Problem, plan
-from wane.learn.progress import step_counter
-from wane.learn.refusals import require_enough_records
-from wane.learn.releases import Certified
+from wane.learn.presented import Certified
 from wane.learn.resumable import accounted, public_settings
 from wane.learn.saving import write_model
 from wane.learn.scaling import FeatureScaler
 from wane.learn.surroundings import surrounding_voids
 from wane.learn.tuning import PublicData, refuse_private, require_public, tuned
-from wane.learn.validated import validated
 from wane.learn.warned import warn
 from wane.losses import Loss
 from wane.run import Checkpoint, descend

@@ -17,8 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from wane.arrays import Array
 from wane.errors import InvalidDescription
 from wane.learn.base import PrivateLinearModel, Task
-from wane.learn.declared import Voids
-from wane.learn.refusals import FromData, read_from_data
+from wane.learn.inputs import FromData, Voids, read_from_data
 from wane.losses import (
     Logistic,
     Loss,

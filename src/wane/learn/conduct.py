@@ -1,13 +1,32 @@
-"""How a fit was carried out, for its certificate."""
+"""How a fit is carried out: a bar while it runs, and the words of its certificate afterwards."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from wane.certificates import Circumstances, ExactNoise, NoiseSource
 from wane.learn.exact import exact_guarantee
 from wane.report.format import round_up_to
 from wane.run import DiscreteGaussian, release_grid
+
+
+@contextmanager
+def step_counter(steps: int, *, shown: bool) -> Iterator[Callable[[int], None] | None]:
+    """Yield what a run tells its progress to, or None if nobody wants to see it."""
+    if not shown:
+        yield None
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=steps, unit="step", leave=False) as bar:
+
+        def told(done: int) -> None:
+            bar.update(done - bar.n)
+
+        yield told
+
 
 ENFORCED = "worked out by wane when it wrote the description, and enforced while running"
 

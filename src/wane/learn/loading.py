@@ -27,7 +27,7 @@ from wane.errors import InvalidDescription
 from wane.learn import models
 from wane.learn.base import PrivateLinearModel
 from wane.learn.classifiers import Multiclass
-from wane.learn.refusals import FromData
+from wane.learn.inputs import FromData
 from wane.learn.saving import FORMAT, VERSION, parameters_out
 from wane.learn.scaling import FeatureScaler
 

@@ -13,12 +13,18 @@ from wane.certificates import Certificate, Circumstances, calibrate, certify
 from wane.describe import Adjacency, NoiseMultiplier, NoisyDescent
 from wane.errors import InvalidDescription
 from wane.learn.conduct import conduct_of_mean
-from wane.learn.declared import Voids, check_target, feature_scaler, generator, seed_voids
+from wane.learn.inputs import (
+    Voids,
+    check_target,
+    feature_scaler,
+    generator,
+    require_enough_records,
+    seed_voids,
+    validated,
+)
 from wane.learn.persons import check_rows_per_person, planned_for_persons, share_of_one_row
-from wane.learn.refusals import require_enough_records
-from wane.learn.releases import Certified, entered
+from wane.learn.presented import Certified, entered
 from wane.learn.scaling import FeatureScaler
-from wane.learn.validated import validated
 from wane.losses import Loss, MultiSquared, Squared
 from wane.run import descend
 from wane.run.linear import LinearSums

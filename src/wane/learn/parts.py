@@ -24,9 +24,8 @@ from wane.arrays import Array
 from wane.errors import InvalidDescription
 from wane.learn.base import KINDS, PrivateLinearModel, Task
 from wane.learn.bounding import Bounding
-from wane.learn.refusals import FromData
+from wane.learn.inputs import FromData, validated
 from wane.learn.scaling import FeatureScaler
-from wane.learn.validated import validated
 from wane.run.batching import Rows
 from wane.run.linear import LinearSums
 from wane.run.parts import Evaluate, PartedSums, reserve

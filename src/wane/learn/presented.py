@@ -1,21 +1,72 @@
-"""What a notebook shows of an estimator, and how the certificate of a fit is written to files."""
+"""What an estimator says of itself: its docstring, its words in a notebook, its certificate.
+
+A parameter is described once, in the class that declares it; `help` shows all of them on every
+estimator, as a reader of scikit-learn expects.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
-from contextlib import suppress
+import re
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from datetime import date
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sklearn.utils.validation import check_is_fitted
 
-from wane.certificates import Circumstances, Particulars, certificate_document, save_document
+from wane.certificates import (
+    Certificate,
+    Circumstances,
+    Particulars,
+    certificate_document,
+    certificate_from_fields,
+    certificate_to_fields,
+    save_document,
+)
 from wane.describe.words import adjacency_of, batches_of
 from wane.errors import InvalidDescription
-from wane.learn.docstrings import completed
+
+SECTIONS = ("Args", "Attributes", "Example")
+_OWN: dict[type, dict[str, str]] = {}
+
+
+def completed(kind: type) -> str | None:
+    """Return the class's docstring with the inherited entries of its sections behind its own."""
+    own = _OWN[kind] = _sections(kind.__dict__.get("__doc__") or "")
+    if not own[""]:
+        return None
+    parts = [own[""]]
+    for name in SECTIONS[:2]:
+        entries = "\n".join(_entries(name, kind))
+        parts += [f"{name}:\n{entries}"] if entries else []
+    if own["Example"]:
+        parts.append(f"Example:\n{own['Example']}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _sections(text: str) -> dict[str, str]:
+    """Return the opening under an empty name, then each section that there is."""
+    pieces = re.split(rf"^({'|'.join(SECTIONS)}):\n", inspect.cleandoc(text), flags=re.M)
+    found = dict(zip(pieces[1::2], pieces[2::2], strict=True))
+    return {"": pieces[0].strip()} | {name: found.get(name, "").rstrip() for name in SECTIONS}
+
+
+def _entries(section: str, kind: type) -> Iterable[str]:
+    """Entries of the class and of its ancestors; one that a class describes again is left out."""
+    seen: set[str] = set()
+    for one in kind.__mro__:
+        text = _OWN.get(one, {}).get(section, "")
+        for entry in re.split(r"\n(?=    \S)", text) if text else ():
+            names = {name.strip() for name in entry.partition(":")[0].split(",")}
+            if not names <= seen:
+                yield entry
+            seen |= names
+
 
 WORDS = {"adjacency": adjacency_of, "batches": batches_of}
 """Settings of estimators that may be given by the word the command line has for them."""
@@ -23,11 +74,12 @@ MOST_LETTERS = 300
 """Of the settings, in a repr."""
 
 
-class PresentedEstimator:
+class Certified:
     """Short words in a notebook, a page to sign in a file, and a whole docstring.
 
     A setting that is given as a word becomes what the word names, whenever it is set; a word that
-    names nothing is refused by `fit`, as scikit-learn asks.
+    names nothing is refused by `fit`, as scikit-learn asks.  The certificate is pickled as the
+    releases that it speaks of; they are certified again when read.
     """
 
     delta: float
@@ -41,6 +93,17 @@ class PresentedEstimator:
             with suppress(InvalidDescription):
                 value = WORDS[name](name, value)
         super().__setattr__(name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        if "certificate_" in state:
+            state = state | {"certificate_": certificate_to_fields(state["certificate_"])}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "certificate_" in state:
+            state = state | {"certificate_": certificate_from_fields(state["certificate_"])}
+        super().__setstate__(state)  # type: ignore[misc]
 
     def __repr__(self, N_CHAR_MAX: int = MOST_LETTERS) -> str:
         said = " ".join(super().__repr__(N_CHAR_MAX).split())  # type: ignore[call-arg]
@@ -98,3 +161,27 @@ class PresentedEstimator:
     def _circumstances(self) -> Circumstances:
         """Return how this fit was carried out."""
         raise NotImplementedError
+
+
+class Account(Protocol):
+    """Where releases are entered before their noise is drawn, as an account of a ledger does."""
+
+    def spend(
+        self,
+        certificate: Certificate,
+        **more: Any,
+    ) -> AbstractContextManager[object]:
+        """Enter the release, or refuse it; leaving the context confirms it.
+
+        A `run` with a name is entered once, however often it is taken up again.
+        """
+        ...
+
+
+def entered(
+    account: Account | None,
+    certificate: Certificate,
+    **more: Any,
+) -> AbstractContextManager[object]:
+    """Return the context in which a release may happen; `more` is for `Account.spend`."""
+    return nullcontext() if account is None else account.spend(certificate, **more)

@@ -16,8 +16,7 @@ from wane.describe.domains import Domain, ElasticNet, Lasso, Product, Ridge, Unb
 from wane.errors import InvalidDescription
 from wane.learn.base import PrivateLinearModel, Task
 from wane.learn.coordinates import Coordinates
-from wane.learn.declared import Voids, range_of
-from wane.learn.refusals import FromData, read_from_data
+from wane.learn.inputs import FromData, Voids, range_of, read_from_data
 from wane.learn.scaling import TargetScaler
 from wane.losses import Huber, Loss, MultiSquared, PoissonCounts, Quantile, Squared
 from wane.tables import BoundedTarget, Target

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from wane.certificates import Certificate, certificate_to_fields
-from wane.learn.releases import entered
+from wane.learn.presented import entered
 from wane.run import Checkpoint
 
 NOT_SEALED = ("account", "checkpoint", "progress", "seed_voids_privacy", "tune_on", "warm_start")

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from wane.learn.declared import Voids
+from wane.learn.inputs import Voids
 
 _LEARNS = (
     "{name} before it in the pipeline learns from the rows, so that one record moves all of them; "

@@ -17,13 +17,11 @@ from wane.certificates import Circumstances, certify
 from wane.describe import Adjacency
 from wane.describe.posterior import Losses, Posterior
 from wane.learn.base import Task
-from wane.learn.conduct import noise_of
+from wane.learn.conduct import noise_of, step_counter
 from wane.learn.coordinates import Coordinates
-from wane.learn.declared import check_target, feature_scaler, generator, seed_voids
-from wane.learn.progress import step_counter
-from wane.learn.releases import Certified, entered
+from wane.learn.inputs import check_target, feature_scaler, generator, seed_voids, validated
+from wane.learn.presented import Certified, entered
 from wane.learn.scaling import FeatureScaler
-from wane.learn.validated import validated
 from wane.run import release_grid
 from wane.sampling.drawing import draw
 from wane.sampling.known_losses import linear_losses, total_norm

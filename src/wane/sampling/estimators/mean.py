@@ -10,7 +10,7 @@ import numpy as np
 from wane.arrays import Array
 from wane.describe.posterior import Losses
 from wane.errors import InvalidDescription
-from wane.learn.validated import validated
+from wane.learn.inputs import validated
 from wane.sampling.estimators.base import SamplingEstimator
 from wane.sampling.known_losses import location_losses, mean_losses
 from wane.sampling.sums import ChainSums, LocationChainSums, MeanChainSums

@@ -1,0 +1,187 @@
+"""What `fit` is given: settings, rows and targets, checked before anything is planned or drawn.
+
+Nothing public is read from private data without being asked for.  scikit-learn quotes cells and
+prints whole arrays in some messages, and numpy warns of a cell that leaves the floats: here a
+complaint keeps only the words that are known to name no value.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import validation
+
+from wane import arguments
+from wane.describe import Adjacency
+from wane.errors import InvalidDescription, Unreachable
+from wane.guarantees import GaussianDP
+from wane.learn.scaling import FeatureScaler
+from wane.randomness import noise_generator
+
+
+class DataDependentWarning(UserWarning):
+    """Something public was read from the private data, so no certificate holds."""
+
+
+class FromData(Enum):
+    """The explicit wish to read classes or bounds from the data: for public data only."""
+
+    FROM_DATA = "from-data"
+
+
+FROM_DATA = FromData.FROM_DATA
+"""Given as `classes=`, `feature_bounds=` or `target_bound=`; voids the certificate."""
+
+
+class TooFewRecords(Unreachable, InvalidDescription):
+    """So few rows that the noise drowns everything they could say."""
+
+
+def read_from_data(name: str) -> str:
+    """Warn that `name` was read from the data, and return the reason why privacy is void."""
+    reason = f"{name} was read from the data, so the model shows it without noise"
+    warnings.warn(
+        f"{reason}; the certificate is void. Declare {name} unless the data are public.",
+        DataDependentWarning,
+        stacklevel=2,
+    )
+    return reason
+
+
+def require_enough_records(
+    records: int, parameters: int, *, epsilon: float, delta: float, adjacency: Adjacency
+) -> None:
+    """Refuse a fit whose noise must be longer than any gradient; uses public numbers only.
+
+    One release of the average of vectors of norm C among n records needs noise of deviation
+    k C / (n mu) in each of p directions, k being 1 or 2 by adjacency: its length is about
+    sqrt(p) k C / (n mu).  Where that is more than C, not even one gradient can be seen.
+    """
+    mu = GaussianDP.from_target(epsilon=epsilon, delta=delta).mu
+    needed = adjacency.sensitivity(1.0) * math.sqrt(parameters) / mu if mu > 0.0 else math.inf
+    if records < needed:
+        shown = f"{math.ceil(needed)}" if math.isfinite(needed) else "infinitely many"
+        raise TooFewRecords(
+            f"Too few rows: epsilon={epsilon:g} at delta={delta:g} with {parameters} parameters "
+            f"needs at least {shown} rows, got n_samples = {records}; give more rows, fewer "
+            "columns or a larger epsilon."
+        )
+
+
+ADJACENCIES = (Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE)
+Voids = tuple[str, ...]
+"""Why a certificate is void, one sentence each; empty if it is not."""
+
+
+def check_target(epsilon: object, delta: object, adjacency: object) -> None:
+    """Refuse a privacy target that means nothing here."""
+    arguments.real("epsilon", epsilon, above=0.0)
+    arguments.real("delta", delta, above=0.0, cure="Gaussian noise gives no pure guarantee")
+    arguments.real("delta", delta, most=0.5, cure="delta is a probability of failure")
+    if adjacency not in ADJACENCIES:
+        names = " or ".join(str(a) for a in ADJACENCIES)
+        raise InvalidDescription(
+            f"adjacency must be {names}, got {adjacency!r:.60}; the number of rows is public here."
+        )
+
+
+def seed_voids(seed: object) -> Voids:
+    """Return what a seed does to privacy; None is no seed."""
+    if seed is None:
+        return ()
+    arguments.whole("seed_voids_privacy", seed, least=0)
+    return ("the noise came from a seed, so whoever knows the seed can subtract it",)
+
+
+def generator(seed: int | None) -> np.random.Generator:
+    """Return the source of noise: one that nobody can repeat, unless there is a seed."""
+    return noise_generator(seed)
+
+
+def feature_scaler(norm: Any, bounds: Any, rows: NDArray[Any]) -> tuple[FeatureScaler, Voids]:
+    """Return the declared scaler; looks at the rows only if `FROM_DATA` asks for it."""
+    columns = rows.shape[1]
+    if not isinstance(bounds, FromData):
+        return FeatureScaler.from_bounds(norm, bounds, columns), ()
+    reason = read_from_data("feature_bounds")
+    return FeatureScaler.from_bounds(norm, range_of(rows), columns), (reason,)
+
+
+def range_of(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the smallest and largest value of each column, widened where they agree."""
+    low, high = values.min(axis=0), values.max(axis=0)
+    return np.where(low < high, low, low - 0.5), np.where(low < high, high, high + 0.5)
+
+
+_HARMLESS = re.compile(
+    r"Input [Xy] contains NaN\."
+    r"|Input [Xy] contains infinity or a value too large for dtype\('float\d+'\)\."
+    r"|Complex data not supported"
+    r"|Expected 2D array, got (?:1D|scalar) array instead"
+    r"|Found array with dim \d+\. [^\n]*"
+    r"|Found array with \d+ (?:sample|feature)\(s\) [^\n]*"
+    r"|Found input variables with inconsistent numbers of samples: [^\n]*"
+    r"|X has \d+ features, but [^\n]*"
+    r"|y should be a 1d array, got an array of shape \([\d, ]*\) instead\."
+    r"|This \w+ estimator requires y to be passed[^\n]*"
+    r"|Sparse data was passed for [^\n]*"
+    r"|setting an array element with a sequence\."
+    r"|float\(\) argument must be a string or a real number, not '[\w.]+'"
+    # names of columns are public
+    r"|Feature names are only supported if all input features have string names(?s:.*)"
+    r"|The feature names should match those that were passed during fit(?s:.*)"
+)
+MOST_CELLS = 2**29
+"""Of a sparse table that is filled up: 4 GiB in double precision."""
+_RESHAPE = ". Reshape your data: one row for each record, one column for each feature."
+
+
+def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+    """Return what `sklearn.utils.validation.validate_data` does, or refuse without a quotation.
+
+    Sparse rows are filled up with their zeros first.
+    """
+    X = _filled_up(X)
+    try:
+        with np.errstate(all="ignore"):
+            made = validation.validate_data(estimator, X, y, **options)
+            if options.get("y_numeric"):
+                return made[0], made[1].astype(np.float64, copy=False)
+            return made
+    except (ValueError, TypeError, OverflowError) as error:
+        complaint = _cleaned(error)
+    # out here, so that the first error, which may quote a cell, is not even kept as a context
+    raise complaint
+
+
+def _filled_up(X: Any) -> Any:
+    """Sparse rows as an array; their shape, which is public, decides whether that is refused."""
+    if not sparse.issparse(X):
+        return X
+    cells = math.prod(X.shape)
+    if cells > MOST_CELLS:
+        raise InvalidDescription(
+            f"X must have at most {MOST_CELLS} cells, zeros included, if sparse, got {cells}; "
+            "fit parts of it (wane.extra.dask), or reduce its columns."
+        )
+    return X.toarray()
+
+
+def _cleaned(error: Exception) -> Exception:
+    found = _HARMLESS.match(str(error))
+    if found is None:
+        return InvalidDescription(
+            "X must hold numbers, and y a target for each row, got something that is not a number; "
+            "convert or encode it first (nothing is quoted here, since the data are private)."
+        )
+    text = found[0]
+    if text.startswith("Expected 2D"):
+        text += _RESHAPE
+    return TypeError(text) if isinstance(error, TypeError) else InvalidDescription(text)
