@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 from benchmarks.timing import fastest, promise_kept
 from wane.certificates.distance import certify_distance
-from wane.describe.chain import NormalStart, Overdamped, Target
-from wane.describe.distance import Direction
+from wane.describe.chain import Direction, NormalStart, Overdamped, Target
 from wane.sampling.distance_plan import Friction, plan_sampling
 
 TARGET = Target(1.0, 4.0, 10, laplacian_lipschitz=0.0)

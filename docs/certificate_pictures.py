@@ -32,7 +32,7 @@ from wane.guarantees import GaussianDP, WithFailure
 from wane.mechanisms import OrnsteinUhlenbeckMechanism
 from wane.report import html_page
 from wane.sampling import OverdampedRun, Posterior
-from wane.sampling.known_losses import mean_losses
+from wane.sampling.sums import mean_losses
 
 TARGET = Path(__file__).parent / "figures"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]

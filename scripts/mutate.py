@@ -45,7 +45,7 @@ FURTHER = (
     "statistics/kinds.py",
     "sampling/*.py",
     "describe/chain.py",
-    "describe/distance.py",
+    "describe/chain.py",
     "describe/posterior.py",
     "describe/samples.py",
     "certificates/distance.py",

@@ -11,7 +11,7 @@ from wane.certificates import certify
 from wane.describe.posterior import Posterior
 from wane.describe.words import adjacency_of, batches_of, release_of
 from wane.errors import InvalidDescription
-from wane.sampling.known_losses import mean_losses
+from wane.sampling.sums import mean_losses
 
 RUN = make_run(records=1000, steps=50)
 BATCHES = {

@@ -20,10 +20,10 @@ from laws.soundness import comparisons
 from wane.audit.concrete import Family
 from wane.audit.meaning import PREDICATES, Truth
 from wane.certificates.distance import certify_distance
-from wane.describe.distance import Direction
+from wane.describe.chain import Direction
 from wane.guarantees import GaussianDP
 from wane.sampling import certify_samples, certify_underdamped
-from wane.theorems.gibbs.closeness import closeness
+from wane.theorems.gibbs.transfer import closeness
 from wane.theorems.theorem import Applies
 
 ORDERS = (1.5, 2.0, 3.0, 5.0, 8.0)

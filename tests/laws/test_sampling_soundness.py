@@ -12,12 +12,11 @@ import pytest
 
 from wane.audit import langevin_law as law
 from wane.certificates.distance import certify_distance
-from wane.describe.chain import NormalStart, Overdamped, PointStart, Target, Underdamped
-from wane.describe.distance import Direction
+from wane.describe.chain import Direction, NormalStart, Overdamped, PointStart, Target, Underdamped
 from wane.sampling.distance_plan import first_step_size
 from wane.theorems.chain_hypotheses import largest_contracting_step
 from wane.theorems.kinetic import optimised as kinetic_optimised
-from wane.theorems.langevin import girsanov, optimised
+from wane.theorems.langevin import girsanov
 from wane.theorems.lemmas.free_parameters import decode, encode, log_or_worst, minimise
 from wane.theorems.lemmas.kinetic import kinetic_divergence
 from wane.theorems.lemmas.letters import kinetic_letters_of, letters_of
@@ -47,10 +46,10 @@ def draw(rng):
 
 def lightly(x, direction, order):
     """The shifted Girsanov bound after a short search: any parameters are valid."""
-    at = ShiftedGirsanov(x, optimised.ROUGH)
+    at = ShiftedGirsanov(x, girsanov.ROUGH)
     if order == 1.0 and direction is Direction.REFERENCE_FIRST:
         return at.relative_entropy(Free())
-    order, coordinates = max(order, 1.01), (*optimised.EXPONENTS, *optimised.SHIFTED)
+    order, coordinates = max(order, 1.01), (*girsanov.EXPONENTS, *girsanov.SHIFTED)
 
     def bound(z):
         free = Free(**decode(coordinates, z))
@@ -215,7 +214,7 @@ def test_discretisation_bounds_are_above_the_truth():
         )
         for place, direction in enumerate(Direction):
             bounds = (
-                (rough, optimised.convex(y, direction, order).value),
+                (rough, girsanov.convex(y, direction, order).value),
                 (smooth, kinetic_optimised.kinetic_error(k, direction, order).value),
             )
             for exact, found in bounds:
@@ -270,7 +269,7 @@ def test_triangle_is_above_the_truth():
             for member in members
         )
         for place, direction in enumerate(Direction):
-            found = optimised.triangle(letters_of(chain), direction, order).value
+            found = girsanov.triangle(letters_of(chain), direction, order).value
             finite += math.isfinite(found)
             assert exact[place] <= found * SLACK
     assert finite > 12

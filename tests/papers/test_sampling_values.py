@@ -7,11 +7,11 @@ import pytest
 from vectors import TEN_DIGITS, load
 
 from wane.audit import langevin_law as law
-from wane.describe.distance import Direction
+from wane.describe.chain import Direction
 from wane.guarantees import RenyiDP
 from wane.numerics.normal import gaussian_delta, gaussian_epsilon, gaussian_mu
 from wane.theorems.kinetic import optimised as kinetic_optimised
-from wane.theorems.langevin import girsanov, optimised
+from wane.theorems.langevin import girsanov
 from wane.theorems.lemmas import kinetic, moments as special
 from wane.theorems.lemmas.letters import KineticLetters, Letters
 from wane.theorems.lemmas.moments import girsanov_price
@@ -175,7 +175,7 @@ def test_shifted_girsanov(case):
     # chords instead of the larger end: sharper than the sheet's blocks, above every step by itself
     if x.N <= 20_000:
         every = ShiftedGirsanov(x, Grouping(2, 0.0)).divergence(price, free)
-        chords = ShiftedGirsanov(x, optimised.FINE).divergence(price, free)
+        chords = ShiftedGirsanov(x, girsanov.FINE).divergence(price, free)
         assert chords <= 1.001 * every or math.isinf(every)
 
 
@@ -190,11 +190,11 @@ def test_shifted_girsanov_optimised(case):
         for t in worst_of_the_class(x.d, x.m, x.L)
     ]
     for place, name in enumerate(("PR", "RP")):
-        found = optimised.shifted(x, DIRECTIONS[name], i["alpha"]).value
+        found = girsanov.shifted(x, DIRECTIONS[name], i["alpha"]).value
         assert max(e[place] for e in exact) <= found <= OPTIMISED * o[name]
     default = ShiftedGirsanov(x, Grouping(64, 0.01, chord=False)).relative_entropy(Free())
     assert default == close(o["KL_RP_default"])
-    assert optimised.shifted_entropy(x).value <= OPTIMISED * o["KL_RP_default"]
+    assert girsanov.shifted_entropy(x).value <= OPTIMISED * o["KL_RP_default"]
 
 
 @table("girsanov_disc_params")
@@ -212,7 +212,7 @@ def test_girsanov(case):
 @table("girsanov_disc_opt")
 def test_girsanov_optimised(case):
     i = case["inputs"]
-    search = optimised.lipschitz if "Lip" in i else optimised.convex
+    search = girsanov.lipschitz if "Lip" in i else girsanov.convex
     found = search(letters(**i), DIRECTIONS[i["direction"]], i["alpha"]).value
     assert found <= OPTIMISED * case["output"]
     if "Lip" not in i:

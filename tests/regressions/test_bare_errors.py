@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import wane
-from wane.describe.chain import Underdamped
-from wane.describe.distance import Direction
+from wane.describe.chain import Direction, Underdamped
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.sampling import PointStart, Target, certify_distance
 

@@ -34,7 +34,7 @@ from wane import (
 from wane.audit.concrete import Family
 from wane.audit.meaning import Truth, judge
 from wane.certificates import certificate_document
-from wane.describe.distance import Direction
+from wane.describe.chain import Direction
 from wane.mixing import mixing
 from wane.sampling import Losses, Posterior, certify_distance
 from wane.theorems.contraction import recursion as contraction

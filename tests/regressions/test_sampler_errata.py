@@ -10,10 +10,10 @@ import pytest
 from scipy import integrate, stats
 
 from wane.audit import langevin_law as law
-from wane.describe.distance import Direction
+from wane.describe.chain import Direction
 from wane.numerics.roots import largest_satisfying
 from wane.theorems.kinetic import optimised as kinetic_optimised
-from wane.theorems.langevin import optimised
+from wane.theorems.langevin import girsanov
 from wane.theorems.lemmas.letters import KineticLetters, Letters
 from wane_papers.modulus.printed import Standing
 from wane_papers.sampler import corrected_route as route, printed
@@ -73,7 +73,7 @@ def test_E4_no_fixed_step_size_serves_all_orders():
     assert printed.overdamped_step.standing is Standing.FALSE
     # ours refuses the order
     x = Letters(d=1, m=1.0, L=1.0, M3=0.0, B=math.inf, eta=eta, N=10**4, s0=1.0, r0=0.0)
-    assert math.isinf(optimised.convex(x, Direction.CHAIN_FIRST, 2.4e4).value)
+    assert math.isinf(girsanov.convex(x, Direction.CHAIN_FIRST, 2.4e4).value)
 
 
 def test_E4_nor_does_one_of_the_underdamped_chain():
@@ -235,7 +235,7 @@ def test_E21_the_step_size_is_linear_in_the_distance():
         def fits(eta):
             N = math.ceil(3 / eta)
             x = Letters(**known, M3=math.inf, B=math.inf, eta=eta, N=N, s0=0.5, r0=0.0)
-            return optimised.convex(x, Direction.CHAIN_FIRST, 2.0).value <= goal
+            return girsanov.convex(x, Direction.CHAIN_FIRST, 2.0).value <= goal
 
         return largest_satisfying(fits, 1e-9, 0.1, relative=1e-2)
 

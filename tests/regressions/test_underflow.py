@@ -19,7 +19,7 @@ from wane.guarantees import (
 from wane.mechanisms import IteratedLaplace, coupling
 from wane.mechanisms.laplace import laplace_renyi
 from wane.theorems.contraction.recursion import recursion
-from wane.theorems.gibbs.exact import exact_gibbs, exact_gibbs_bounded
+from wane.theorems.gibbs.transfer import exact_gibbs, exact_gibbs_bounded
 from wane.theorems.kernel.amplification import bounded_gaussian, by_doeblin, renyi_by_dobrushin
 from wane.verify import verify
 

@@ -9,8 +9,16 @@ import numpy as np
 import pytest
 
 from wane.certificates.distance import TabulatedCurve, certify_closeness, certify_distance
-from wane.describe.chain import Diffusion, NormalStart, Overdamped, PointStart, Target, Underdamped
-from wane.describe.distance import Direction, Question
+from wane.describe.chain import (
+    Diffusion,
+    Direction,
+    NormalStart,
+    Overdamped,
+    PointStart,
+    Question,
+    Target,
+    Underdamped,
+)
 from wane.errors import InvalidDescription
 from wane.theorems import chain_hypotheses as hypotheses
 from wane.theorems.langevin.girsanov import (

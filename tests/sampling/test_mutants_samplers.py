@@ -9,8 +9,7 @@ import pytest
 
 from wane.certificates.distance import certify_distance
 from wane.describe import Objective
-from wane.describe.chain import Overdamped, PointStart
-from wane.describe.distance import Direction
+from wane.describe.chain import Direction, Overdamped, PointStart
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.sampling import (
@@ -26,8 +25,7 @@ from wane.sampling import (
     exact_gibbs_bounded,
 )
 from wane.theorems.gibbs import transfer
-from wane.theorems.gibbs.closeness import closeness
-from wane.theorems.gibbs.transfer import Closeness, TransferredCurve, transferred
+from wane.theorems.gibbs.transfer import Closeness, TransferredCurve, closeness, transferred
 from wane.theorems.kinetic.privacy import (
     _per_temperature,
     composed_mu,

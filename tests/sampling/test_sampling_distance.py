@@ -18,19 +18,21 @@ from wane.audit import langevin_law as law
 from wane.certificates.distance import TabulatedCurve, certify_closeness, certify_distance
 from wane.describe.chain import (
     Diffusion,
+    Direction,
     NormalStart,
     Overdamped,
     PointStart,
+    Question,
+    Reference,
     Target,
     Underdamped,
     distance_bound,
     largest_overdamped_step,
     largest_underdamped_step,
 )
-from wane.describe.distance import Direction, Question, Reference
 from wane.errors import InvalidDescription, NoTheoremApplies, Unreachable
 from wane.sampling.distance_plan import Friction, plan_closeness, plan_sampling
-from wane.theorems.langevin import optimised
+from wane.theorems.langevin import girsanov
 from wane.theorems.lemmas.letters import kinetic_letters_of, letters_of
 from wane.theorems.lemmas.moments import minus_log_cos
 from wane.theorems.lemmas.shifted_girsanov import Free, Grouping, ShiftedGirsanov
@@ -239,7 +241,7 @@ def test_units_of_length_do_not_matter():
 
 
 def test_a_million_million_steps_cost_what_ten_thousand_do():
-    blocks = [len(optimised.FINE.cut(n)[0]) for n in (10**4, 10**12)]
+    blocks = [len(girsanov.FINE.cut(n)[0]) for n in (10**4, 10**12)]
     assert blocks[1] < 5 * blocks[0]
     long = replace(CHAIN, step_size=8e-12, steps=10**12)
     found = certify_distance(long, order=2.0, direction=Direction.CHAIN_FIRST).value
@@ -274,7 +276,7 @@ def test_chords_are_never_below_every_step_by_itself(eta_L, steps, q, k1, chi):
     [Free(q1=1.5, q2=2.0), Free(s=1.0), Free(u3=1.0), Free(k1=0.0), Free(nu=-1.0), Free(gm=0.0)],
 )
 def test_inadmissible_parameters_prove_nothing(free):
-    at = ShiftedGirsanov(letters_of(CHAIN), optimised.ROUGH)
+    at = ShiftedGirsanov(letters_of(CHAIN), girsanov.ROUGH)
     assert math.isinf(at.divergence(0.5, free))
     assert math.isinf(at.relative_entropy(free))
 

@@ -18,7 +18,7 @@ from wane.sampling import (
     mean_posterior,
 )
 from wane.sampling.sums import LinearChainSums
-from wane.theorems.gibbs.exact import exact_draws
+from wane.theorems.gibbs.transfer import exact_draws
 
 ROWS, COLUMNS = 40, 3
 RNG = np.random.default_rng(5)

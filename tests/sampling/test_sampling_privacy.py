@@ -28,9 +28,7 @@ from wane.sampling import (
     exact_gibbs_bounded,
 )
 from wane.sampling.models import linear_losses
-from wane.theorems.gibbs.closeness import closeness
-from wane.theorems.gibbs.exact import PureCurve, exact_draws
-from wane.theorems.gibbs.transfer import Closeness, transferred
+from wane.theorems.gibbs.transfer import Closeness, PureCurve, closeness, exact_draws, transferred
 from wane.theorems.kinetic.privacy import composed_mu, last_state_mu
 
 ROUNDING = 1e-9

@@ -7,7 +7,7 @@ import pytest
 
 from wane.errors import InvalidDescription
 from wane.tables import Schema, read_table, schema_template
-from wane.tables.csv_text import open_quote
+from wane.tables.source import open_quote
 
 SECRET = "SECRETCELL"
 COLUMNS = {"age": {"type": "numeric", "low": 0, "high": 100}}

@@ -8,12 +8,11 @@ import pytest
 
 import wane
 from wane.cli import main
-from wane.describe.files import parse
-from wane.describe.json_text import read_json
+from wane.describe.files import parse, read_json
 from wane.errors import InvalidDescription
 
 HERE = Path(wane.__file__).parent
-OWN = {"describe/json_text.py", "certificates/document.py", "run/checkpoint.py"}
+OWN = {"describe/files.py", "certificates/document.py", "run/checkpoint.py"}
 """The reader itself, a file of the package, and what was decrypted under the user's own key."""
 
 TWICE = """{"kind": "noisy-descent", "records": 1000, "steps": 100, "step_size": 0.1,

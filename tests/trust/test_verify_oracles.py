@@ -22,8 +22,7 @@ from twins.samplers import exact_divergences
 from wane.balls.lemmas.moduli import AffineModulus, ModulusInBalls
 from wane.balls.lemmas.shifted_girsanov import OverdampedChain, UnitTemperatureInBalls
 from wane.balls.lemmas.tangent_programme import StepsInBalls, least_cost
-from wane.describe.chain import Overdamped, PointStart, Target
-from wane.describe.distance import Direction, Question
+from wane.describe.chain import Direction, Overdamped, PointStart, Question, Target
 
 
 def modulus(*lines: tuple[float, float]) -> ModulusInBalls:

@@ -20,7 +20,7 @@ from wane.documents import check_document
 from wane.errors import InvalidDescription
 from wane.report import html_page
 from wane.sampling import Losses, Posterior, UnderdampedRun
-from wane.theorems.gibbs.closeness import closeness
+from wane.theorems.gibbs.transfer import closeness
 from wane.verify import Outcome, verify
 
 CONVEX = Losses(

@@ -20,8 +20,7 @@ from wane.certificates import together
 from wane.certificates.distance import certify_closeness, certify_distance
 from wane.certificates.groups import grouped
 from wane.describe import Adjacency, StatedRelease
-from wane.describe.chain import Overdamped, PointStart, Target, Underdamped
-from wane.describe.distance import Direction, Question
+from wane.describe.chain import Direction, Overdamped, PointStart, Question, Target, Underdamped
 from wane.describe.domains import MCP, Ridge
 from wane.describe.samples import OverdampedRun, UnderdampedRun
 from wane.guarantees import (
@@ -52,7 +51,7 @@ from wane.run.discrete_gaussian import DiscreteGaussian
 from wane.sampling import certify_underdamped
 from wane.sampling.planning import distances
 from wane.statistics import STATISTICS
-from wane.theorems.gibbs.closeness import closeness
+from wane.theorems.gibbs.transfer import closeness
 from wane.theorems.kernel.amplification import bounded_gaussian, pure_renyi
 from wane.theorems.kinetic.statement import steered_kinetic
 from wane.theorems.lemmas.family import Profile

@@ -12,8 +12,16 @@ from scipy import linalg
 
 from twins.exact import Gaussians
 from wane.describe import Adjacency, Objective
-from wane.describe.chain import Diffusion, Overdamped, PointStart, Target, Underdamped
-from wane.describe.distance import Direction, Question, Reference
+from wane.describe.chain import (
+    Diffusion,
+    Direction,
+    Overdamped,
+    PointStart,
+    Question,
+    Reference,
+    Target,
+    Underdamped,
+)
 from wane.describe.posterior import Losses, Posterior
 from wane.describe.samples import OverdampedRun, SampledPosterior, UnderdampedRun
 

@@ -27,8 +27,16 @@ from twins.samplers import (
     sample_laws,
 )
 from wane.describe import FullBatch, NoisyDescent, Objective, Temperature
-from wane.describe.chain import Diffusion, Overdamped, PointStart, Target, Underdamped
-from wane.describe.distance import Direction, Question, Reference
+from wane.describe.chain import (
+    Diffusion,
+    Direction,
+    Overdamped,
+    PointStart,
+    Question,
+    Reference,
+    Target,
+    Underdamped,
+)
 from wane.describe.domains import Box
 from wane.describe.samples import UnderdampedRun
 from wane.guarantees import (

@@ -7,8 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wane.describe.chain import Overdamped, Underdamped
-from wane.describe.distance import Direction, Dynamics, Question, Reference
+from wane.describe.chain import Direction, Dynamics, Overdamped, Question, Reference, Underdamped
 from wane.errors import NoTheoremApplies
 from wane.guarantees import RenyiDP
 from wane.numerics.rounding import inflate, round_up

@@ -12,6 +12,7 @@ equation is solved exactly over each step with the gradient frozen at its start.
 
 from __future__ import annotations
 
+import enum
 import math
 from dataclasses import dataclass, field
 
@@ -252,3 +253,44 @@ def _check_stable(step_size: float, largest: float) -> None:
             f"step_size must be at most {largest!r}, the largest stable one for this smoothness, "
             f"got {step_size:g}; lower step_size."
         )
+
+
+class Direction(enum.Enum):
+    """Which of the two laws comes first in the divergence D(first || second)."""
+
+    CHAIN_FIRST = "D(chain || reference)"
+    REFERENCE_FIRST = "D(reference || chain)"
+
+
+class Reference(enum.Enum):
+    """The law the chain is compared with."""
+
+    TARGET = "the target"
+    DIFFUSION = "the continuous dynamics from the same start"
+
+
+Dynamics = Overdamped | Underdamped | Diffusion
+
+
+@dataclass(frozen=True)
+class Question:
+    """One divergence of one chain.
+
+    Attributes:
+        chain: the dynamics; for the underdamped the law is that of position and velocity.
+        order: Renyi order; one asks for the Kullback-Leibler divergence.
+        direction: which law comes first.
+        reference: the law it is compared with.
+    """
+
+    chain: Dynamics
+    order: float
+    direction: Direction
+    reference: Reference = Reference.TARGET
+
+    def __post_init__(self) -> None:
+        """Refuse orders below one."""
+        arguments.kind("chain", self.chain, (Overdamped, Underdamped, Diffusion))
+        arguments.real("order", self.order, least=1.0)
+        arguments.kind("direction", self.direction, (Direction,))
+        arguments.kind("reference", self.reference, (Reference,))

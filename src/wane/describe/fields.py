@@ -10,11 +10,10 @@ from typing import Any
 from wane import arguments
 from wane.describe import domains
 from wane.describe.batches import FullBatch
-from wane.describe.descent import NoisyDescent
+from wane.describe.descent import NoisyDescent, PublicRecords
 from wane.describe.domains import Diameter, Domain, Unbounded
 from wane.describe.noise import NOISES, Noise
 from wane.describe.objective import LossForm, Objective
-from wane.describe.public import PublicRecords
 from wane.describe.schedule import Phase, Schedule
 from wane.describe.threat import Adjacency, Iterates, Release
 from wane.describe.words import (

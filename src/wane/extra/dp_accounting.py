@@ -15,7 +15,7 @@ from typing import Any
 from wane.certificates import Certificate, certify
 from wane.describe import Adjacency, NoisyDescent, StatedRelease
 from wane.describe.fields import run_from_fields, run_to_fields
-from wane.describe.json_text import read_json
+from wane.describe.files import read_json
 from wane.errors import InvalidDescription, MissingExtra, WaneError
 from wane.guarantees import (
     ComposedDP,

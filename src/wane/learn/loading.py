@@ -21,8 +21,7 @@ from wane.certificates import certificate_from_fields
 from wane.describe import Adjacency, NoisyDescent
 from wane.describe.facts import without_facts
 from wane.describe.fields import run_from_fields
-from wane.describe.files import read_table
-from wane.describe.json_text import read_json
+from wane.describe.files import read_json, read_table
 from wane.errors import InvalidDescription
 from wane.learn import models
 from wane.learn.base import PrivateLinearModel

@@ -17,7 +17,7 @@ the noise passes the scale on which the loss bends.  The excess risk is modelled
     (1/rho_c) (rho_c/rho + (rho/rho_c)^2 / 2),    rho_c = nu_c n mu,
 
 the first term for what the descent has not reached, the second for noise.  It is least at
-rho = rho_c.  The tolerance nu_c is the public prior on the scale, see `wane.losses.priors`.
+rho = rho_c.  The tolerance nu_c is the public prior on the scale, see `wane.losses.base`.
 
 Steps have the largest size at which every step is nonexpansive, 2/(M + 2 ridge), so that the
 certificate of the last iterate holds and no step overshoots.  A larger gradient bound C bends more

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wane.describe.json_text import read_json
+from wane.describe.files import read_json
 from wane.errors import InvalidDescription, WaneError
 
 FORMAT = 2

@@ -27,7 +27,7 @@ from wane.certificates import (
 from wane.describe import StatedRelease
 from wane.describe.facts import without_facts
 from wane.describe.fields import run_from_fields
-from wane.describe.json_text import read_json
+from wane.describe.files import read_json
 from wane.describe.kinds import description_from_fields
 from wane.describe.samples import Sampler, SamplesOfDescent
 from wane.errors import InvalidDescription

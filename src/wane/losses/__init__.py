@@ -8,7 +8,7 @@ imported here before the function of its name is bound.
 """
 
 from wane.losses import registry
-from wane.losses.base import ClassesLoss, Loss, SampledLoss, ScalarLoss, linear_objective
+from wane.losses.base import ClassesLoss, Loss, Prior, SampledLoss, ScalarLoss, linear_objective
 from wane.losses.huber import Huber, huber
 from wane.losses.least_squares import Squared, least_squares
 from wane.losses.log_cosh import LogCosh, log_cosh
@@ -16,7 +16,6 @@ from wane.losses.logistic import Logistic, logistic
 from wane.losses.multi_squared import MultiSquared, multi_squared
 from wane.losses.one_vs_rest import OneVsRest, one_vs_rest
 from wane.losses.poisson import PoissonCounts, poisson
-from wane.losses.priors import Prior
 from wane.losses.quantile import Quantile, quantile
 from wane.losses.smoothed_hinge import SmoothedHinge, smoothed_hinge
 from wane.losses.softmax import Softmax, softmax

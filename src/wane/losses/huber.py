@@ -10,8 +10,15 @@ from wane import arguments
 from wane.arguments import Positive
 from wane.arrays import Array
 from wane.describe.objective import Objective
-from wane.losses.base import ROUNDINGS, UNIT, ScalarLoss, linear_objective, rounded_up
-from wane.losses.priors import TARGET_NOISE, Prior
+from wane.losses.base import (
+    ROUNDINGS,
+    TARGET_NOISE,
+    UNIT,
+    Prior,
+    ScalarLoss,
+    linear_objective,
+    rounded_up,
+)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,15 @@ import numpy as np
 from wane import arguments
 from wane.arrays import Array
 from wane.describe.objective import Objective
-from wane.losses.base import ROUNDINGS, UNIT, ScalarLoss, linear_objective, needed
-from wane.losses.priors import Prior, regression_prior
+from wane.losses.base import (
+    ROUNDINGS,
+    UNIT,
+    Prior,
+    ScalarLoss,
+    linear_objective,
+    needed,
+    regression_prior,
+)
 
 
 @dataclass(frozen=True)

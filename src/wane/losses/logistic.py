@@ -10,8 +10,7 @@ import numpy as np
 from wane import arguments
 from wane.arrays import Array, Mask
 from wane.describe.objective import Objective
-from wane.losses.base import ScalarLoss, linear_objective
-from wane.losses.priors import MARGIN_NOISE, Prior, residual_bounds
+from wane.losses.base import MARGIN_NOISE, Prior, ScalarLoss, linear_objective, residual_bounds
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from wane.arguments import Checked, Count
 from wane.arrays import Array, Mask
 from wane.describe.objective import LossForm, Objective
 from wane.losses import softmax_residuals
-from wane.losses.base import ROUNDINGS, UNIT, needed
-from wane.losses.priors import Prior, regression_prior
+from wane.losses.base import ROUNDINGS, UNIT, Prior, needed, regression_prior
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ import numpy as np
 from wane import arguments
 from wane.arrays import Array
 from wane.describe.objective import Objective
-from wane.losses.base import ClassesLoss, rounded_up
+from wane.losses.base import ClassesLoss, Prior, classes_prior, rounded_up
 from wane.losses.logistic import logistic
-from wane.losses.priors import Prior, classes_prior
 
 
 @dataclass(frozen=True)

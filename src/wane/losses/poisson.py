@@ -11,8 +11,16 @@ from wane import arguments
 from wane.arguments import NonNegative
 from wane.arrays import Array, Mask
 from wane.describe.objective import Objective
-from wane.losses.base import ROUNDINGS, UNIT, ScalarLoss, linear_objective, needed
-from wane.losses.priors import RESIDUAL, TARGET_NOISE, Prior
+from wane.losses.base import (
+    RESIDUAL,
+    ROUNDINGS,
+    TARGET_NOISE,
+    UNIT,
+    Prior,
+    ScalarLoss,
+    linear_objective,
+    needed,
+)
 
 
 @dataclass(frozen=True)

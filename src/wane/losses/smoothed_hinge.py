@@ -11,8 +11,15 @@ from wane import arguments
 from wane.arguments import Positive
 from wane.arrays import Array, Mask
 from wane.describe.objective import Objective
-from wane.losses.base import ROUNDINGS, UNIT, ScalarLoss, linear_objective, rounded_up
-from wane.losses.priors import MARGIN_NOISE, Prior
+from wane.losses.base import (
+    MARGIN_NOISE,
+    ROUNDINGS,
+    UNIT,
+    Prior,
+    ScalarLoss,
+    linear_objective,
+    rounded_up,
+)
 
 
 @dataclass(frozen=True)

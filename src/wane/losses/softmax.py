@@ -12,8 +12,7 @@ from wane.arrays import Array
 from wane.describe.objective import Objective
 from wane.errors import InvalidDescription
 from wane.losses import softmax_residuals
-from wane.losses.base import ClassesLoss
-from wane.losses.priors import CLASSES_NOISE, LITTLE_DATA_FOR_CLASSES, RESIDUAL, Prior
+from wane.losses.base import CLASSES_NOISE, LITTLE_DATA_FOR_CLASSES, RESIDUAL, ClassesLoss, Prior
 
 
 @dataclass(frozen=True)

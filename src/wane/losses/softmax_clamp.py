@@ -9,7 +9,7 @@ import numpy as np
 from wane.arrays import Array
 from wane.describe.objective import Objective
 from wane.losses import softmax_residuals
-from wane.losses.priors import Prior, classes_prior
+from wane.losses.base import Prior, classes_prior
 from wane.losses.softmax import SoftmaxLoss
 from wane.losses.softmax_envelope import bounded_softmax
 

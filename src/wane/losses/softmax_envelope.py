@@ -11,8 +11,7 @@ from wane import arguments
 from wane.arrays import Array
 from wane.describe.objective import Objective
 from wane.losses import envelope
-from wane.losses.base import rounded_up
-from wane.losses.priors import Prior, classes_prior
+from wane.losses.base import Prior, classes_prior, rounded_up
 from wane.losses.softmax import SoftmaxLoss, softmax
 
 

@@ -1,7 +1,11 @@
 """Mechanisms: statistics released through diffusions, and privacy amplified by Markov kernels."""
 
-from wane.describe.accuracy import Comparison
-from wane.describe.diffusion import BrownianMechanism, OrnsteinUhlenbeckMechanism, Outside
+from wane.describe.diffusion import (
+    BrownianMechanism,
+    Comparison,
+    OrnsteinUhlenbeckMechanism,
+    Outside,
+)
 from wane.describe.hierarchy import Branch, BranchedRelease, NestedRelease
 from wane.describe.kernel import KernelRelease
 from wane.describe.linear_diffusion import LinearDiffusion

@@ -2,13 +2,15 @@
 
 Every search evaluates the predicate at the number it returns; nothing is interpolated and then
 trusted.  The predicates are assumed monotone, but if they are not, the returned number still
-satisfies the predicate: only its extremality is lost.
+satisfies the predicate: only its extremality is lost.  Searches for a least value return one that
+was seen: every answer is valid, and a better one is tighter.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 from wane.errors import Unreachable
 from wane.numerics.rounding import SMALLEST_POSITIVE
@@ -186,3 +188,30 @@ def _between(low: float, high: float) -> float:
         # A zero end counts as the smallest double: about ten steps find the right magnitude.
         return math.sqrt(max(low, SMALLEST_POSITIVE)) * math.sqrt(high)
     return low + 0.5 * (high - low)
+
+
+def least_over_integers(f: Callable[[int], float], low: int, high: int) -> float:
+    """Return the smallest `f` seen on [low, high]: all integers if few, else by search.
+
+    The search looks at a geometric grid from `low` and walks downhill from its best point; it finds
+    the minimum of a unimodal function, and some value of any other.
+    """
+    seen: dict[int, float] = {}
+
+    def at(n: int) -> float:
+        if n not in seen:
+            seen[n] = f(n)
+        return seen[n]
+
+    if high - low < 64:
+        return min(at(n) for n in range(low, high + 1))
+    grid = sorted({low + round(math.expm1(i * math.log1p(high - low) / 47)) for i in range(48)})
+    best = min(grid, key=at)
+    stride = max(b - a for a, b in pairwise(grid) if best in (a, b))
+    while stride:
+        near = [n for n in (best, best - stride, best + stride) if low <= n <= high]
+        moved = min(near, key=at)
+        if moved == best:
+            stride //= 2
+        best = moved
+    return at(best)

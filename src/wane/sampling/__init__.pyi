@@ -6,14 +6,15 @@ from wane.certificates.distance import (
 )
 from wane.describe.chain import (
     Diffusion as Diffusion,
+    Direction as Direction,
     NormalStart as NormalStart,
     Overdamped as Overdamped,
     PointStart as PointStart,
+    Reference as Reference,
     Target as Target,
     Underdamped as Underdamped,
     distance_bound as distance_bound,
 )
-from wane.describe.distance import Direction as Direction, Reference as Reference
 from wane.describe.posterior import Losses as Losses, Posterior as Posterior
 from wane.describe.samples import OverdampedRun as OverdampedRun, UnderdampedRun as UnderdampedRun
 from wane.losses import (
@@ -63,7 +64,7 @@ from wane.sampling.simulation import (
     Projected as Projected,
     simulate as simulate,
 )
-from wane.theorems.gibbs.exact import (
+from wane.theorems.gibbs.transfer import (
     exact_draws as exact_draws,
     exact_gibbs as exact_gibbs,
     exact_gibbs_bounded as exact_gibbs_bounded,

@@ -18,19 +18,20 @@ from wane.certificates.distance import DistanceCertificate, certify_distance
 from wane.describe.chain import (
     MOST_STEPS,
     Diffusion,
+    Direction,
     InitialLaw,
     Overdamped,
+    Question,
     Target,
     Underdamped,
     largest_overdamped_step,
 )
-from wane.describe.distance import Direction, Question
 from wane.errors import NoTheoremApplies, Unreachable
 from wane.numerics.roots import largest_satisfying, minimise_scalar_bounded
 from wane.theorems import chain_hypotheses as given
 from wane.theorems.chain_hypotheses import largest_contracting_step
 from wane.theorems.kinetic import optimised as kinetic_optimised
-from wane.theorems.langevin import optimised
+from wane.theorems.langevin import girsanov
 from wane.theorems.lemmas.free_parameters import decode, encode, log_or_worst, minimise
 from wane.theorems.lemmas.kinetic import kinetic_divergence
 from wane.theorems.lemmas.letters import Letters, kinetic_letters_of, letters_of
@@ -236,7 +237,7 @@ def _fewest(family: _Family, goal: float, progress: bool) -> tuple[int, float]:
 
 def _overdamped(request: _Request) -> _Family:
     target, T = request.target, request.temperature
-    coordinates = (*optimised.EXPONENTS, *optimised.SHIFTED)
+    coordinates = (*girsanov.EXPONENTS, *girsanov.SHIFTED)
 
     def make(eta: float, steps: int) -> Overdamped:
         return Overdamped(target, eta, steps, request.start, T)
@@ -248,7 +249,7 @@ def _overdamped(request: _Request) -> _Family:
         free = Free(**decode(coordinates, z))
         if not free.admissible:
             return math.inf
-        at = ShiftedGirsanov(replace(base, eta=eta * T, N=steps), optimised.ROUGH)
+        at = ShiftedGirsanov(replace(base, eta=eta * T, N=steps), girsanov.ROUGH)
         price = 0.5 * girsanov_price(request.direction, free.p, request.order)
         return at.divergence(price, free) / (request.order - 1.0)
 

@@ -20,9 +20,17 @@ from wane.describe.chain import Target
 from wane.describe.posterior import Losses, Posterior
 from wane.errors import InvalidDescription
 from wane.losses import Loss
-from wane.sampling.known_losses import linear_losses, location_losses, mean_losses, total_norm
 from wane.sampling.potentials import Potential
-from wane.sampling.sums import ChainSums, LinearChainSums, LocationChainSums, MeanChainSums
+from wane.sampling.sums import (
+    ChainSums,
+    LinearChainSums,
+    LocationChainSums,
+    MeanChainSums,
+    linear_losses,
+    location_losses,
+    mean_losses,
+    total_norm,
+)
 
 
 class DataPotential(Potential):

@@ -9,13 +9,13 @@ from functools import lru_cache
 from wane import arguments
 from wane.certificates import certify
 from wane.certificates.distance import DistanceCertificate, certify_distance
-from wane.describe.distance import Direction
+from wane.describe.chain import Direction
 from wane.describe.posterior import Posterior
 from wane.describe.samples import OverdampedRun
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import GaussianDP
 from wane.sampling.distance_plan import plan_sampling
-from wane.theorems.gibbs.exact import exact_draws
+from wane.theorems.gibbs.transfer import exact_draws
 
 MOST_STEPS = 2_000_000
 """Longer chains are refused unless asked for by number."""

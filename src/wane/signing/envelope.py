@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wane.describe.json_text import read_json
+from wane.describe.files import read_json
 from wane.errors import InvalidDescription
 from wane.signing.keys import key_identifier
 from wane.signing.statement import release_statement

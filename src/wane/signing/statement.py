@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wane.certificates import certificate_schema, is_sealed
-from wane.describe.files import sha256_of
-from wane.describe.json_text import read_json
+from wane.describe.files import read_json, sha256_of
 from wane.errors import InvalidDescription
 
 STATEMENT = "https://in-toto.io/Statement/v1"

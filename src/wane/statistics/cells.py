@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from wane.arrays import Array, Mask
 from wane.errors import InvalidDescription
 from wane.tables import BooleanColumn, CategoricalColumn, Fill, Indicate, NumericColumn, Scale
-from wane.tables.columns import Column
+from wane.tables.columns import ClassTarget, Column, Target
 from wane.tables.encode import FALSE_WORDS, TRUE_WORDS, Cells
 from wane.tables.frames import frame_block
 from wane.tables.read import check_names, opened
 from wane.tables.schema import Schema
-from wane.tables.targets import ClassTarget, Target
 
 OTHER = "(other)"
 """The cell of records that have none of the published words, or nothing at all."""

@@ -3,22 +3,24 @@
 from wane.tables.cells import cell_text, kept_cells
 from wane.tables.columns import (
     BooleanColumn,
+    BoundedTarget,
     CategoricalColumn,
+    ClassTarget,
     Column,
     Fill,
     Indicate,
     Missing,
     NumericColumn,
     Scale,
+    Target,
     Zero,
 )
 from wane.tables.frames import read_frame
 from wane.tables.parts import Part, parquet_bytes, parquet_parts, read_part, read_part_blocks
 from wane.tables.read import Table, read_blocks, read_table
 from wane.tables.schema import Schema
-from wane.tables.streams import as_file
+from wane.tables.source import as_file
 from wane.tables.suitability import ColumnCounts, Suitability, suitability
-from wane.tables.targets import BoundedTarget, ClassTarget, Target
 from wane.tables.template import schema_template
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The public description of each feature column, and the number of features that it becomes.
+"""The public description of the target and of each feature column: how many features it becomes.
 
 Every column is encoded into features of norm at most one, whatever its cells hold.
 """
@@ -161,3 +161,39 @@ def named(name: object, what: str = "columns") -> None:
 
 def _indicator(column: Column) -> tuple[str, ...]:
     return (f"{column.name} missing",) if isinstance(column.missing, Indicate) else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassTarget:
+    """One of the declared classes, in this order."""
+
+    name: str
+    classes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        named(self.name, "target")
+        classes = distinct_strings("target.classes", self.classes)
+        if len(classes) < 2:
+            raise InvalidDescription(
+                f"target.classes must list at least two classes, got {len(classes)}; "
+                "list every class that could occur."
+            )
+        object.__setattr__(self, "classes", classes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedTarget:
+    """A number between public bounds; a value outside is moved to the nearer bound."""
+
+    name: str
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        named(self.name, "target")
+        low, high = interval("target", self.low, self.high)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+
+Target = ClassTarget | BoundedTarget

@@ -13,16 +13,18 @@ from wane.arrays import Array, Mask
 from wane.errors import InvalidDescription
 from wane.tables.columns import (
     BooleanColumn,
+    BoundedTarget,
     CategoricalColumn,
+    ClassTarget,
     Column,
     Fill,
     Indicate,
     NumericColumn,
     Scale,
+    Target,
 )
 from wane.tables.schema import Schema
 from wane.tables.source import quietly
-from wane.tables.targets import BoundedTarget, ClassTarget, Target
 
 Floats = NDArray[np.floating[Any]]
 TRUE_WORDS = ("true", "t", "yes", "y", "1")

@@ -11,16 +11,18 @@ from wane import arguments
 from wane.errors import InvalidDescription
 from wane.tables.columns import (
     BooleanColumn,
+    BoundedTarget,
     CategoricalColumn,
+    ClassTarget,
     Column,
     Fill,
     Indicate,
     Missing,
     NumericColumn,
     Scale,
+    Target,
     Zero,
 )
-from wane.tables.targets import BoundedTarget, ClassTarget, Target
 
 T = TypeVar("T", bound=Column | Target)
 

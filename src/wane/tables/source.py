@@ -1,20 +1,135 @@
 """Read columns of a CSV or Parquet file block by block; error messages never quote a cell.
 
-pyarrow's own messages do, so none of them is passed on, not even as the cause of ours.
+pyarrow's own messages do, so none of them is passed on, not even as the cause of ours.  Tables that
+come through a pipe are held in memory and read as files are.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import IO, Any, Protocol, TypeVar
 
 from wane.errors import InvalidDescription, MissingExtra
-from wane.tables import csv_text
+
+STANDARD_INPUT = "-"
+
+
+@contextmanager
+def as_file(path: str | Path) -> Iterator[str]:
+    """Yield the name of a file that can be read more than once, for a file, a pipe or `-`.
+
+    A table is read several times: for its header, its quotes and its rows.  What comes through a
+    pipe is kept in memory where the system allows it, in a file that only the owner can read
+    elsewhere, and is gone afterwards.
+    """
+    if str(path) != STANDARD_INPUT and not _is_pipe(path):
+        yield str(path)
+        return
+    try:
+        with _opened(path) as source, _kept() as copy:
+            shutil.copyfileobj(source, copy)
+            copy.flush()
+            yield copy.name if isinstance(copy.name, str) else f"/proc/self/fd/{copy.fileno()}"
+    except OSError as error:
+        raise InvalidDescription(f"{path!s:.120} cannot be read: {error.strerror}.") from None
+
+
+def _is_pipe(path: str | Path) -> bool:
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return False  # whoever reads it tells why
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _opened(path: str | Path) -> IO[bytes]:
+    if str(path) == STANDARD_INPUT:
+        return os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    return Path(path).open("rb")
+
+
+def _kept() -> IO[bytes]:
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("wane-table"), "w+b")
+    return tempfile.NamedTemporaryFile()
+
+
+DELIMITERS = {";": "a semicolon", "\t": "a tab", "|": "a vertical bar", ",": "a comma"}
+"""Separators that are looked for, and what to call them."""
+
+
+def open_quote(lines: Iterable[bytes], delimiter: str, *, newlines: bool) -> int | None:
+    """Return the number of the line whose quote is never closed, or None if all are.
+
+    A quote that is still open at the end of a line counts unless cells may hold `newlines`: it
+    would swallow the rows below it.
+    """
+    separator, opened = delimiter.encode(), 0
+    for number, line in enumerate(lines, start=1):
+        if b'"' not in line:
+            continue
+        still_open = _quote_at_end(line, separator, inside=bool(opened))
+        opened = (opened or number) if still_open else 0
+        if opened and not newlines:
+            break
+    return opened or None
+
+
+def _quote_at_end(line: bytes, separator: bytes, *, inside: bool) -> bool:
+    """Return whether a quoted cell is open at the line's end; a quote opens only a cell's start."""
+    place = 0
+    while True:
+        if inside or line[place : place + 1] == b'"':
+            place = _after_closing(line, place if inside else place + 1)
+            if place < 0:
+                return True
+            inside = False
+        place = line.find(separator, place) + 1
+        if place == 0:
+            return False
+
+
+def _after_closing(line: bytes, place: int) -> int:
+    """Return the index after the quote that closes a cell, or -1; two quotes stand for one."""
+    while True:
+        quote = line.find(b'"', place)
+        if quote < 0:
+            return -1
+        if line[quote + 1 : quote + 2] != b'"':
+            return quote + 1
+        place = quote + 2
+
+
+def foreign_bytes(lines: Iterable[bytes]) -> int | None:
+    """Return the number of the first line that is not UTF-8 text, or None."""
+    for number, line in enumerate(lines, start=1):
+        try:
+            line.decode("utf-8")
+        except UnicodeDecodeError:
+            return number
+    return None
+
+
+def other_delimiter(header: str, delimiter: str, wanted: Iterable[str]) -> str | None:
+    """Return the separator by which the header line would hold a wanted column, or None."""
+    names = set(wanted)
+    for other in DELIMITERS:
+        cells = {cell.strip().strip('"') for cell in header.split(other)}
+        if other != delimiter and other in header and names & cells:
+            return other
+    return None
+
 
 BLOCK_BYTES = 16 * 2**20
 BLOCK_ROWS = 65_536
@@ -170,7 +285,7 @@ class CsvSource:
     def _check_quotes(self) -> None:
         def look() -> int | None:
             with self._bytes() as lines:
-                return csv_text.open_quote(lines, self.delimiter, newlines=self.newlines)
+                return open_quote(lines, self.delimiter, newlines=self.newlines)
 
         number = quietly(look, self._told)
         if number is not None:
@@ -188,13 +303,13 @@ class CsvSource:
         """Return advice for a file without these columns: the delimiter it seems to have."""
         try:
             with self._text() as stream:
-                other = csv_text.other_delimiter(stream.readline(), self.delimiter, wanted)
+                other = other_delimiter(stream.readline(), self.delimiter, wanted)
         except OSError:
             other = None
         if other is None:
             return "correct the schema, the delimiter or header"
         return (
-            f"the header line is separated by {csv_text.DELIMITERS[other]}: "
+            f"the header line is separated by {DELIMITERS[other]}: "
             f"set delimiter = {other!r} in the schema"
         )
 
@@ -222,7 +337,7 @@ class CsvSource:
     def _told(self, error: str) -> str:
         if "UTF8" in error:
             with self._bytes() as lines:
-                number = csv_text.foreign_bytes(lines)
+                number = foreign_bytes(lines)
             place = "" if number is None else f" in line {number}"
             return f"{self.shown} must be UTF-8 text, got other bytes{place}; convert it first."
         if "straddl" in error:

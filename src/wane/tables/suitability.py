@@ -17,11 +17,18 @@ import numpy as np
 from wane.arrays import Array
 from wane.errors import InvalidDescription
 from wane.tables import encode
-from wane.tables.columns import BooleanColumn, CategoricalColumn, Column, NumericColumn
+from wane.tables.columns import (
+    BooleanColumn,
+    BoundedTarget,
+    CategoricalColumn,
+    ClassTarget,
+    Column,
+    NumericColumn,
+    Target,
+)
 from wane.tables.encode import FALSE_WORDS, TRUE_WORDS, Cells
 from wane.tables.read import check_names, opened, wanted_columns
 from wane.tables.schema import Schema
-from wane.tables.targets import BoundedTarget, ClassTarget, Target
 
 
 @dataclass

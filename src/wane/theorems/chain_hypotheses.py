@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable
 
 from wane.describe import Adjacency, derived
-from wane.describe.chain import Underdamped
-from wane.describe.distance import Dynamics, Question, Reference
+from wane.describe.chain import Dynamics, Question, Reference, Underdamped
 from wane.describe.samples import SampledPosterior
 from wane.errors import Unreachable
 from wane.numerics.roots import largest_satisfying

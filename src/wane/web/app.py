@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from wane.describe.json_text import read_json
+from wane.describe.files import read_json
 from wane.errors import InvalidDescription, WaneError
 from wane.web import answers
 from wane.web.presets import PRESETS

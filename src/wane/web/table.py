@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from wane import arguments
-from wane.describe.json_text import read_json
+from wane.describe.files import read_json
 from wane.errors import InvalidDescription, WaneError
 from wane.tables import ClassTarget, Schema, schema_template
 from wane.tables.read import opened

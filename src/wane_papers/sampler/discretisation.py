@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from wane.describe.distance import Direction
+from wane.describe.chain import Direction
 from wane.numerics.roots import largest_satisfying
 from wane.theorems.kinetic import optimised as kinetic_optimised
-from wane.theorems.langevin import optimised
+from wane.theorems.langevin import girsanov
 from wane.theorems.lemmas.letters import KineticLetters, Letters
 
 
@@ -35,10 +35,10 @@ def certified_figure_one(
         return Letters(d=d, m=m, L=L, M3=math.inf, B=bound, eta=eta, N=N, s0=variance, r0=0.0)
 
     def row_one(d: int, eta: float) -> float:
-        return optimised.convex(overdamped(d, eta, 1.0, math.inf), forward, order).value
+        return girsanov.convex(overdamped(d, eta, 1.0, math.inf), forward, order).value
 
     def row_two(d: int, eta: float) -> float:
-        return optimised.lipschitz(overdamped(d, eta, -L, gradient_bound), forward, order).value
+        return girsanov.lipschitz(overdamped(d, eta, -L, gradient_bound), forward, order).value
 
     def row_three(d: int, eta: float) -> float:
         N = math.ceil(time / eta)

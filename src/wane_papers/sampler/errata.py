@@ -10,9 +10,9 @@ import math
 from collections.abc import Callable
 
 from wane.audit import langevin_law as law
-from wane.describe.distance import Direction
+from wane.describe.chain import Direction
 from wane.theorems.kinetic import optimised as kinetic_optimised
-from wane.theorems.langevin import optimised
+from wane.theorems.langevin import girsanov
 from wane.theorems.lemmas.letters import KineticLetters, Letters
 from wane_papers.exhibits import Row, counterexample
 from wane_papers.sampler import corrected_route as route, printed
@@ -55,7 +55,7 @@ def _large_orders() -> list[Row]:
 
     def ours(order: float, steps: int) -> float:
         x = Letters(d=1, m=1.0, L=1.0, M3=0.0, B=math.inf, eta=1.0 / steps, N=steps, s0=1.0, r0=0.0)
-        return optimised.convex(x, Direction.CHAIN_FIRST, order).value
+        return girsanov.convex(x, Direction.CHAIN_FIRST, order).value
 
     def exact(order: float, steps: int) -> float:
         return law.overdamped_errors(

@@ -12,9 +12,9 @@ import numpy as np
 from scipy import integrate, stats
 
 from wane.audit import langevin_law as law
-from wane.describe.distance import Direction
+from wane.describe.chain import Direction
 from wane.numerics.roots import largest_satisfying
-from wane.theorems.langevin import optimised
+from wane.theorems.langevin import girsanov
 from wane.theorems.lemmas.letters import Letters
 from wane_papers.exhibits import Chart, Exhibit, Row
 from wane_papers.sampler import corrected_route as route, printed
@@ -188,7 +188,7 @@ def _linear_step() -> list[Row]:
         def fits(eta: float) -> bool:
             N = math.ceil(3.0 / eta)
             x = Letters(d=10, m=1.0, L=2.0, M3=math.inf, B=math.inf, eta=eta, N=N, s0=0.5, r0=0.0)
-            return optimised.convex(x, Direction.CHAIN_FIRST, 2.0).value <= goal
+            return girsanov.convex(x, Direction.CHAIN_FIRST, 2.0).value <= goal
 
         return largest_satisfying(fits, 1e-9, 0.1, relative=1e-2)
 

@@ -24,9 +24,8 @@ from wane.learn.presented import Certified, entered
 from wane.learn.scaling import FeatureScaler
 from wane.run import release_grid
 from wane.sampling.drawing import draw
-from wane.sampling.known_losses import linear_losses, total_norm
 from wane.sampling.planning import Distances, Wish, distances, plan_posterior
-from wane.sampling.sums import ChainSums, LinearChainSums
+from wane.sampling.sums import ChainSums, LinearChainSums, linear_losses, total_norm
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

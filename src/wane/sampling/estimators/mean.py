@@ -12,8 +12,13 @@ from wane.describe.posterior import Losses
 from wane.errors import InvalidDescription
 from wane.learn.inputs import validated
 from wane.sampling.estimators.base import SamplingEstimator
-from wane.sampling.known_losses import location_losses, mean_losses
-from wane.sampling.sums import ChainSums, LocationChainSums, MeanChainSums
+from wane.sampling.sums import (
+    ChainSums,
+    LocationChainSums,
+    MeanChainSums,
+    location_losses,
+    mean_losses,
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

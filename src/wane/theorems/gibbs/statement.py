@@ -5,9 +5,7 @@ from __future__ import annotations
 from wane.describe.samples import SampledPosterior
 from wane.guarantees import Guarantee
 from wane.theorems import chain_hypotheses as given
-from wane.theorems.gibbs.closeness import closeness
-from wane.theorems.gibbs.exact import exact_draws, exact_gibbs_bounded
-from wane.theorems.gibbs.transfer import transferred
+from wane.theorems.gibbs.transfer import closeness, exact_draws, exact_gibbs_bounded, transferred
 from wane.theorems.theorem import (
     Answer,
     Basis,

@@ -1,5 +1,7 @@
 """From exact draws to a chain's draws: privacy through closeness to the target.
 
+Exact draws from a Gibbs law are the ideal that a chain approaches; their cost comes first, then the
+way to a chain at certified distances, and last these distances, tabulated without a search.
 P and P' are the laws of the chain on neighbouring data, R and R' their targets.  Two weak triangle
 inequalities (Hoelder) lead from P to R, on to R', and on to P'.
 Proof: docs/proofs/gibbs-transfer.md.
@@ -10,9 +12,61 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
-from wane.guarantees import Guarantee, RenyiDP
-from wane.numerics.rounding import inflate
+from wane import arguments
+from wane.describe.chain import Direction, Overdamped, Underdamped
+from wane.describe.posterior import Posterior
+from wane.guarantees import GaussianDP, Guarantee, RenyiDP
+from wane.guarantees.pure import PureCurve
+from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
+from wane.theorems.lemmas.kinetic import KineticFree, kinetic_divergence
+from wane.theorems.lemmas.letters import kinetic_letters_of, letters_of
+from wane.theorems.lemmas.moments import girsanov_price
+from wane.theorems.lemmas.shifted_girsanov import Free, Grouping, ShiftedGirsanov
+
+
+def exact_gibbs(
+    *, gradient_sensitivity: float, strong_convexity: float, temperature: float = 1.0
+) -> GaussianDP:
+    """One exact draw from exp(-F/temperature) is Gaussian-private, in any dimension.
+
+    Claim.  mu = Delta / sqrt(tau m), if both potentials are m-strongly convex and their gradients
+    differ by at most Delta everywhere.
+    Source.  [gopi2022exponential]; for smooth potentials docs/proofs/gibbs-transfer.md, Theorem 1.
+    Tight.  For a quadratic with a linear term, which is the Gaussian mechanism.
+    """
+    Delta = arguments.real("gradient_sensitivity", gradient_sensitivity, least=0.0)
+    m = arguments.real("strong_convexity", strong_convexity, above=0.0)
+    tau = arguments.real("temperature", temperature, above=0.0)
+    if Delta == 0.0:
+        return GaussianDP(0.0)
+    # one root after the other: the product may leave the range of doubles where mu does not
+    mu = Delta / math.sqrt(tau) / math.sqrt(m)
+    return GaussianDP(inflate(max(mu, SMALLEST_POSITIVE), 1e-15))
+
+
+def exact_gibbs_bounded(*, range_of_difference: float, temperature: float = 1.0) -> RenyiDP:
+    """One exact draw is purely private if two potentials differ by a bounded amount.
+
+    Claim.  epsilon = r/tau, r the range (largest minus smallest value) of F - F'; no convexity.
+    Proof.  The density's ratio is e^(c - g) with g = (F - F')/tau and e^-c a mean of e^-g, so that
+    c, too, lies in the range of g.
+    """
+    r = arguments.real("range_of_difference", range_of_difference, least=0.0)
+    tau = arguments.real("temperature", temperature, above=0.0)
+    epsilon = inflate(max(r / tau, SMALLEST_POSITIVE), 4e-16) if r > 0.0 else 0.0
+    return RenyiDP(PureCurve(epsilon), label=f"{epsilon:g}-DP")
+
+
+def exact_draws(posterior: Posterior, *, samples: int = 1) -> GaussianDP:
+    """Return what exact draws from a posterior would cost: the Gibbs mechanism's guarantee."""
+    return exact_gibbs(
+        gradient_sensitivity=posterior.gradient_sensitivity,
+        strong_convexity=posterior.target.strong_convexity,
+        temperature=posterior.descent_temperature,
+    ).repeat(samples)
+
 
 Curve = Callable[[float], float]
 
@@ -92,3 +146,60 @@ class TransferredCurve:
 def transferred(closeness: Closeness, exact: Guarantee) -> RenyiDP:
     """Return the guarantee of a chain this close to its target, whose exact draws cost `exact`."""
     return RenyiDP(TransferredCurve(closeness, exact), max_order=closeness.orders[-1])
+
+
+ORDERS = (1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 32.0, 50.0, 80.0, 128.0, 200.0, 400.0, 1000.0)
+"""Renyi orders at which the closeness of a chain to its target is tabulated."""
+
+_EXPONENTS = (4.0, 10.0, 30.0, 100.0, 400.0, 3000.0)
+_FEW_EXPONENTS = (10.0, 40.0, 3000.0)
+_WINDOWS = (0.3, 1.0, 2.0, 4.0, 8.0)
+_GROUPING = Grouping(32, 0.05)
+_KEPT = "_closeness"
+
+Divergence = Callable[[Direction, float], float]
+
+
+def closeness(chain: Overdamped | Underdamped) -> Closeness:
+    """Return certified distances, whatever the data, at the best of a few free parameters.
+
+    The table is kept with the chain, as a cached property would be: several hypotheses and formulas
+    ask for it, and it takes a tenth of a second.
+    """
+    known: dict[str, Closeness] = vars(chain)
+    if _KEPT not in known:
+        bound = _overdamped(chain) if isinstance(chain, Overdamped) else _underdamped(chain)
+        known[_KEPT] = Closeness(
+            ORDERS,
+            tuple(bound(Direction.CHAIN_FIRST, order) for order in ORDERS),
+            tuple(bound(Direction.REFERENCE_FIRST, order) for order in ORDERS),
+        )
+    return known[_KEPT]
+
+
+def _overdamped(chain: Overdamped) -> Divergence:
+    at = ShiftedGirsanov(letters_of(chain), _GROUPING)
+    frees = [Free(q1=a, q2=b) for a, b in product(_EXPONENTS, _FEW_EXPONENTS)]
+
+    def bound(direction: Direction, order: float) -> float:
+        if not chain.target.strong_convexity > 0.0:
+            return math.inf
+        found = min(at.divergence(0.5 * girsanov_price(direction, f.p, order), f) for f in frees)
+        return found / (order - 1.0) * (1.0 + 1e-15)
+
+    return bound
+
+
+def _underdamped(chain: Underdamped) -> Divergence:
+    x = kinetic_letters_of(chain)
+    usual = 1.0 / (x.gam * x.eta)
+    windows = {min(max(round(w * usual), 1), x.N) for w in _WINDOWS}
+    frees = [
+        KineticFree(window=k, q1=a, q2=b)
+        for k, a, b in product(sorted(windows), _EXPONENTS, _FEW_EXPONENTS)
+    ]
+
+    def bound(direction: Direction, order: float) -> float:
+        return min(kinetic_divergence(x, direction, order, free) for free in frees)
+
+    return bound

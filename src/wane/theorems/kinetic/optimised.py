@@ -8,7 +8,7 @@ from dataclasses import asdict
 import numpy as np
 
 from wane.arrays import Array
-from wane.describe.distance import Direction
+from wane.describe.chain import Direction
 from wane.numerics.roots import minimise_scalar_bounded
 from wane.theorems.lemmas.free_parameters import Found, least, log_or_worst, positive_from
 from wane.theorems.lemmas.kinetic import KineticFree, kinetic_discretisation, kinetic_divergence

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from wane.describe.chain import Underdamped
-from wane.describe.distance import Question, Reference
+from wane.describe.chain import Question, Reference, Underdamped
 from wane.describe.samples import UnderdampedRun
 from wane.guarantees import GaussianDP
 from wane.theorems import chain_hypotheses as given

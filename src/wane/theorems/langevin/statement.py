@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from wane.describe.chain import Diffusion, Overdamped
-from wane.describe.distance import Direction, Question, Reference
+from wane.describe.chain import Diffusion, Direction, Overdamped, Question, Reference
 from wane.theorems import chain_hypotheses as given
-from wane.theorems.langevin import girsanov, optimised
+from wane.theorems.langevin import girsanov
 from wane.theorems.lemmas.free_parameters import Found
 from wane.theorems.lemmas.letters import letters_of
 from wane.theorems.theorem import Citation, theorem
@@ -26,8 +25,8 @@ def shifted_girsanov(asked: Question) -> Found:
     assert isinstance(asked.chain, Overdamped)
     x = letters_of(asked.chain)
     if asked.order == 1.0 and asked.direction is Direction.REFERENCE_FIRST:
-        return optimised.shifted_entropy(x)
-    return optimised.shifted(x, asked.direction, asked.order)
+        return girsanov.shifted_entropy(x)
+    return girsanov.shifted(x, asked.direction, asked.order)
 
 
 @theorem(
@@ -43,7 +42,7 @@ def discretisation_and_mixing(asked: Question) -> Found:
     Claim.  D_a(P||R) <= (a - 1/p)/(a - 1) D_pa(P||Q) + D_b(Q||R), b = q (a - 1/p).
     """
     assert isinstance(asked.chain, Overdamped)
-    return optimised.triangle(letters_of(asked.chain), asked.direction, asked.order)
+    return girsanov.triangle(letters_of(asked.chain), asked.direction, asked.order)
 
 
 @theorem(
@@ -59,7 +58,7 @@ def girsanov_convex(asked: Question) -> Found:
     Claim.  (order-1) D <= -(N d/(2 q1)) ln cos th + ln E exp(r |N(r0, v)|^2)/q2.
     """
     assert isinstance(asked.chain, Overdamped)
-    return optimised.convex(letters_of(asked.chain), asked.direction, asked.order)
+    return girsanov.convex(letters_of(asked.chain), asked.direction, asked.order)
 
 
 @theorem(
@@ -75,7 +74,7 @@ def girsanov_lipschitz(asked: Question) -> Found:
     Claim.  (order-1) D <= (-(N d/2) ln cos th + W B^2)/q1.
     """
     assert isinstance(asked.chain, Overdamped)
-    return optimised.lipschitz(letters_of(asked.chain), asked.direction, asked.order)
+    return girsanov.lipschitz(letters_of(asked.chain), asked.direction, asked.order)
 
 
 @theorem(

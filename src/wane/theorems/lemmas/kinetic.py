@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from wane.describe.distance import Direction
+from wane.describe.chain import Direction
 from wane.numerics.rounding import inflate
 from wane.theorems.lemmas.letters import KineticLetters
 from wane.theorems.lemmas.moments import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from wane.describe.distance import Direction
+from wane.describe.chain import Direction
 
 _DIRECT = 300
 """Up to this dimension the gamma functions neither overflow nor cancel."""
