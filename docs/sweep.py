@@ -12,7 +12,7 @@ from pathlib import Path
 
 import wane
 from wane.certificates import composition_of
-from wane.report.format import round_up_to
+from wane.report.text import round_up_to
 
 DELTA = 1e-5
 RECORDS, SIZE = 10_000, 500

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import wane
-from wane.report.format import round_up_to
+from wane.report.text import round_up_to
 from wane.theorems.theorem import Applies, Verdict
 
 HERE = Path(__file__).parent / "losses"

@@ -15,7 +15,7 @@ import numpy as np
 from wane.certificates import composition_of
 from wane.errors import MissingExtra
 from wane.learn import PrivateLogisticRegression
-from wane.report.format import round_up_to
+from wane.report.text import round_up_to
 
 DELTA = 1e-5
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)

@@ -23,7 +23,7 @@ from wane.mechanisms import (
     PrivacyTarget,
     calibrated_ornstein_uhlenbeck,
 )
-from wane.report.format import round_up_to
+from wane.report.text import round_up_to
 
 Array = NDArray[np.float64]
 

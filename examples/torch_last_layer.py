@@ -18,7 +18,7 @@ from torch.utils.data import TensorDataset
 from wane import Adjacency, NoiseMultiplier, NoisyDescent, calibrate, losses
 from wane.certificates import composition_of
 from wane.extra.torch import CyclicLoader, LinearHead, NoisySGD, release
-from wane.report.format import round_up_to
+from wane.report.text import round_up_to
 
 EPSILON, DELTA = 2.0, 1e-5
 BATCH, EPOCHS, LEARNING_RATE, RIDGE = 80, 20, 4.0, 0.005

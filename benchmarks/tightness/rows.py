@@ -13,7 +13,7 @@ from benchmarks.tightness.composition import ACCOUNTANTS, Answers
 from benchmarks.tightness.configurations import Configuration
 from benchmarks.tightness.published import PUBLISHED
 from wane.certificates import Certificate
-from wane.certificates.measures import epsilon_of
+from wane.certificates.parts import epsilon_of
 
 DELTAS = (1e-5, 1e-8)
 TIE = 1e-3

@@ -12,7 +12,7 @@ from wane.certificates import Certificate, Curve, Over, calibrate, mu_by_positio
 from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription, MissingExtra
 from wane.guarantees import Guarantee
-from wane.report.format import round_up_to
+from wane.report.text import round_up_to
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

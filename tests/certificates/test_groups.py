@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from runs import CONVEX, make_run
 from wane import certify
-from wane.certificates.groups import grouped
+from wane.certificates.parts import grouped
 from wane.describe import (
     Adjacency,
     Fact,

@@ -11,7 +11,7 @@ import warnings
 import pytest
 
 import wane
-from wane.certificates.measures import epsilon_of, power_of
+from wane.certificates.parts import epsilon_of, power_of
 from wane.describe import Adjacency, EveryIterate, LastIterate
 from wane.describe.domains import Ball, Ridge, Unbounded
 from wane.describe.facts import Fact, FactKind, Facts

@@ -13,7 +13,7 @@ from laws.line import QUADRATURE, hockey_stick
 from laws.soundness import ROUNDING, corpus, stream
 from wane.balls.arithmetic import as_float_up, ball, top
 from wane.guarantees import GaussianDP
-from wane.verify.registry import verifiers
+from wane.verify.judge import verifiers
 
 EPSILONS = (0.0, 1.0)
 SAMPLED = ("poisson", "fixed_size")

@@ -26,7 +26,7 @@ from wane.mechanisms import (
     OrnsteinUhlenbeckMechanism,
 )
 from wane.report import html_page
-from wane.verify.registry import verifiers
+from wane.verify.judge import verifiers
 
 PROCESS = OrnsteinUhlenbeckMechanism(
     sensitivity=1.0,

@@ -12,7 +12,7 @@ import wane
 from wane import report
 from wane.certificates import certificate_document
 from wane.cli import main
-from wane.report.format import round_down_to, round_up_to
+from wane.report.text import round_down_to, round_up_to
 from wane.verify import verify
 
 SOURCES = sorted(Path(wane.__file__).parent.rglob("*.py"))

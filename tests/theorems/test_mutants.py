@@ -25,16 +25,13 @@ from wane.describe import (
 )
 from wane.describe.domains import MCP, Ball, Unbounded
 from wane.describe.facts import Facts
-from wane.theorems import hypotheses as conditions, modulus_hypotheses as modulus_conditions
+from wane.theorems import hypotheses as conditions
 from wane.theorems.registry import THEOREMS
 from wane.theorems.theorem import Applies, Refuses
 
 BY_NAME = {a.name: a for a in THEOREMS if a.of is NoisyDescent}
 STATEMENTS = {
-    name: value.statement
-    for module in (conditions, modulus_conditions)
-    for name, value in vars(module).items()
-    if hasattr(value, "statement")
+    name: value.statement for name, value in vars(conditions).items() if hasattr(value, "statement")
 }
 
 

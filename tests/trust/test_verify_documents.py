@@ -35,7 +35,7 @@ from wane.losses.files import spelled_out
 from wane.theorems.registry import THEOREMS
 from wane.verify import verify
 from wane.verify.claims import fingerprint
-from wane.verify.registry import verifiers
+from wane.verify.judge import verifiers
 from wane.web.presets import PRESETS
 
 NOT_COMPUTED_AGAIN = {theorem.name for theorem in THEOREMS if theorem.unverified}

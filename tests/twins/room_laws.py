@@ -18,7 +18,7 @@ from twins.tables import schema_of, worst_distance
 from wane import certify, mu_by_position, mu_of_group
 from wane.certificates import together
 from wane.certificates.distance import certify_closeness, certify_distance
-from wane.certificates.groups import grouped
+from wane.certificates.parts import grouped
 from wane.describe import Adjacency, StatedRelease
 from wane.describe.chain import Direction, Overdamped, PointStart, Question, Target, Underdamped
 from wane.describe.domains import MCP, Ridge

@@ -4,9 +4,10 @@ from wane.certificates.analyse import certify, composition_of, recalled
 from wane.certificates.calibration import Calibrated, Over, calibrate
 from wane.certificates.certificate import Certificate, JointCertificate, delta_for, together
 from wane.certificates.changes import Change, change_fields, changes
-from wane.certificates.circumstances import Circumstances, Particulars
 from wane.certificates.curves import Axis, Curve, curve
 from wane.certificates.document import (
+    Circumstances,
+    Particulars,
     certificate_document,
     certificate_schema,
     configuration_hash,

@@ -12,7 +12,7 @@ from wane import arguments
 from wane.certificates.analyse import FactsOf, certify_with, no_facts
 from wane.certificates.certificate import Certificate
 from wane.certificates.goals import goal_of
-from wane.certificates.measures import gaussian_mu_of
+from wane.certificates.parts import gaussian_mu_of
 from wane.certificates.presented import PresentedCalibration
 from wane.certificates.targets import PrivacyGoal
 from wane.describe import NoisyDescent

@@ -11,21 +11,21 @@ from importlib import import_module
 from typing import Any
 
 from wane import arguments
-from wane.certificates.measures import (
+from wane.certificates.parts import (
     DEFAULT_DELTA,
+    CertifiedRelease,
     epsilon_of,
     gaussian_mu_of,
     in_range,
     power_of,
     zcdp_of,
 )
-from wane.certificates.parts import CertifiedRelease
 from wane.certificates.presented import PresentedCertificate
 from wane.describe import Adjacency, Fact, NoisyDescent
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP, Guarantee
 from wane.numerics.rounding import inflate
-from wane.report.format import round_up_to
+from wane.report.text import round_up_to
 from wane.theorems.theorem import Applies, Refuses, Verdict
 
 NO_PRIVACY = GaussianDP(math.inf)

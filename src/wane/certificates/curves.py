@@ -10,7 +10,7 @@ from enum import Enum
 from wane import arguments
 from wane.certificates.analyse import FactsOf, certify_with, no_facts
 from wane.certificates.certificate import Certificate
-from wane.certificates.measures import epsilon_of
+from wane.certificates.parts import epsilon_of
 from wane.certificates.presented import PresentedCurve
 from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription

@@ -11,7 +11,7 @@ from wane.describe.chain import Direction, Dynamics, Overdamped, Question, Refer
 from wane.errors import NoTheoremApplies
 from wane.guarantees import RenyiDP
 from wane.numerics.rounding import inflate, round_up
-from wane.report.format import round_up_to
+from wane.report.text import round_up_to
 from wane.theorems.lemmas.free_parameters import Found
 from wane.theorems.registry import THEOREMS
 from wane.theorems.theorem import Answers, Applies, ask

@@ -9,7 +9,7 @@ from wane.certificates.analyse import composition_of
 from wane.certificates.calibration import Calibrated
 from wane.certificates.certificate import Certificate, delta_for
 from wane.certificates.curves import Curve
-from wane.certificates.measures import epsilon_of, gaussian_mu_of
+from wane.certificates.parts import epsilon_of, gaussian_mu_of
 from wane.describe import NoisyDescent
 from wane.describe.kinds import description_to_fields
 from wane.errors import NoTheoremApplies

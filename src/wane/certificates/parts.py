@@ -1,22 +1,63 @@
-"""One certified release: a description, every theorem's answer to it, and whom it protects."""
+"""One certified release: a description, every theorem's answer to it, and whom it protects.
+
+A question to a guarantee whose answer may leave the range of doubles claims nothing there.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
+
+import numpy as np
 
 from wane import arguments
 from wane.audit.lower_bound import LowerBound, lower_bound
-from wane.certificates.groups import grouped
-from wane.certificates.measures import DEFAULT_DELTA, epsilon_of, gaussian_mu_of, in_range
-from wane.describe import Adjacency, Fact, NoisyDescent
+from wane.describe import Adjacency, Fact, NoisyDescent, Poisson
+from wane.describe.description import Description
 from wane.describe.samples import OverdampedRun
 from wane.errors import InvalidDescription, NoTheoremApplies
-from wane.guarantees import Guarantee
-from wane.report.format import round_up_to
-from wane.theorems.theorem import Answers, Applies, Basis, Finding, Refuses, Verdict
+from wane.guarantees import GaussianDP, Guarantee, NumericalDP, RenyiDP
+from wane.guarantees.renyi import LinearCurve
+from wane.report.text import round_up_to
+from wane.theorems.theorem import Answers, Applies, Basis, FactHypothesis, Finding, Refuses, Verdict
+
+DEFAULT_DELTA = 1e-5
+"""Where a best theorem must be named and nobody said at which delta."""
+
+
+def gaussian_mu_of(guarantee: Guarantee) -> float | None:
+    """Return mu if the guarantee is a Gaussian one."""
+    return guarantee.mu if isinstance(guarantee, GaussianDP) else None
+
+
+def zcdp_of(guarantee: Guarantee) -> float | None:
+    """Return the rho of zero-concentrated DP, if every order's divergence is rho times it."""
+    linear = isinstance(guarantee, RenyiDP) and isinstance(guarantee.curve, LinearCurve)
+    return guarantee.renyi(2.0) / 2.0 if isinstance(guarantee, GaussianDP) or linear else None
+
+
+def epsilon_of(guarantee: Guarantee, delta: float) -> float:
+    """Return a guarantee's epsilon at `delta`; infinite where its computation has no answer."""
+    arguments.real("delta", delta, least=0.0, most=1.0)
+    return in_range(guarantee.epsilon, delta)
+
+
+def power_of(guarantee: Guarantee, false_positive_rate: float) -> float:
+    """Return a bound on the true-positive rate; one where its computation has no answer."""
+    return min(in_range(guarantee.true_positive_rate, false_positive_rate), 1.0)
+
+
+def in_range(measure: Callable[[float], float], at: float) -> float:
+    """Return the measure at this place; infinity if it overflows or is not a number."""
+    try:
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
+            value = measure(at)
+    except ArithmeticError:
+        return math.inf
+    return math.inf if math.isnan(value) else value
 
 
 @dataclass(frozen=True)
@@ -124,3 +165,43 @@ class CertifiedRelease(Answers[Guarantee]):
 def _tie_breaker(verdict: Applies[Guarantee]) -> tuple[float, float]:
     mu = gaussian_mu_of(verdict.conclusion)
     return math.inf if mu is None else mu, in_range(verdict.conclusion.delta, 0.0)
+
+
+def grouped(description: Any, verdict: Applies[Guarantee], size: int) -> Guarantee:
+    """Return a theorem's guarantee for any `size` records at once, or say why it has none."""
+    why = _obstacle(description, verdict)
+    if why and size > 1:
+        raise NoTheoremApplies(
+            f"group needs adjacency replace-one for {verdict.theorem.name}, got "
+            f"{description.adjacency.value}: {why}."
+        )
+    return verdict.conclusion.group(size)
+
+
+def _obstacle(description: Any, verdict: Applies[Guarantee]) -> str:
+    """Return what is not known of the data sets on the way; empty if nothing is missing."""
+    if description.adjacency is Adjacency.REPLACE_ONE:
+        return ""
+    if isinstance(description, Description) and isinstance(verdict.conclusion, GaussianDP):
+        return ""
+    if not isinstance(description, NoisyDescent):
+        return "nothing is known of data sets with several null, absent or added records"
+    return _obstacle_of_run(description, verdict)
+
+
+def _obstacle_of_run(run: NoisyDescent, verdict: Applies[Guarantee]) -> str:
+    if isinstance(verdict.conclusion, GaussianDP):
+        return ""
+    losses = run.objective
+    bends = losses.strong_convexity is not None and losses.strong_convexity > 0.0
+    if not losses.clipped and (bends or losses.dissipativity is not None):
+        return (
+            "with several null or absent records the losses bend less than declared; put the "
+            "curvature into ridge instead"
+        )
+    if any(isinstance(asked, FactHypothesis) for asked in verdict.theorem.assumes):
+        return "the fact it rests on says nothing of several null, absent or added records"
+    counted = not isinstance(verdict.conclusion, NumericalDP)
+    if run.adjacency is Adjacency.ADD_REMOVE and isinstance(run.batches, Poisson) and counted:
+        return "it counts the other records, of which there may be more or fewer"
+    return ""

@@ -13,11 +13,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from wane.certificates.measures import DEFAULT_DELTA
+from wane.certificates.parts import DEFAULT_DELTA
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.report import html_page, shown
-from wane.report.format import round_up_to
 from wane.report.svg import Chart, Line, drawn
+from wane.report.text import round_up_to
 
 MOST_REASONS = 3
 DELTAS = tuple(10.0**power for power in range(-12, 0))

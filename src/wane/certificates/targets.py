@@ -10,7 +10,7 @@ from typing import Annotated
 from wane.arguments import Checked, NonNegative, Real
 from wane.certificates.certificate import Certificate
 from wane.guarantees import GaussianDP
-from wane.report.format import round_up_to
+from wane.report.text import round_up_to
 
 _NOISY = Real(above=0.0, cure="zero would need infinite noise")
 

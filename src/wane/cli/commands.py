@@ -21,7 +21,7 @@ from wane.certificates import (
     curve_fields,
     verdict_fields,
 )
-from wane.certificates.measures import DEFAULT_DELTA
+from wane.certificates.parts import DEFAULT_DELTA
 from wane.cli.folder import check_new, new_file, write_text
 from wane.cli.options import Result, particulars_of
 from wane.describe import NoisyDescent

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wane import arguments, learn
-from wane.cli.folder import new_file, new_folder, write_text
+from wane.cli.folder import new_file, new_folder, write_json, write_text
 from wane.cli.options import (
     Result,
     Verb,
@@ -26,7 +26,7 @@ from wane.cli.options import (
     particulars_of,
     whole,
 )
-from wane.cli.release import Release, write_json
+from wane.cli.release import Release
 from wane.describe import Adjacency
 from wane.describe.files import sha256_of
 from wane.errors import InvalidDescription, MissingExtra

@@ -1,15 +1,20 @@
-"""Files and folders that appear whole or not at all."""
+"""Files and folders that appear whole or not at all, and the certificate that binds their files."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+from wane import report
+from wane.certificates import with_files
+from wane.describe.files import sha256_of
 from wane.errors import InvalidDescription
 from wane.signing import ENVELOPE
 
@@ -193,3 +198,18 @@ def complaints(place: Path) -> Iterator[None]:
             raise
         reason = getattr(error, "strerror", None) or "the name is not one of a file"
         raise InvalidDescription(f"{place!s:.120} cannot be written: {reason}.") from None
+
+
+def write_certificate(folder: Path, document: dict[str, Any]) -> dict[str, Any]:
+    """Bind a document to all files that are in the folder, and write it beside them."""
+    with complaints(folder):
+        hashes = {entry.name: sha256_of(entry) for entry in sorted(folder.iterdir())}
+    made = with_files(document, hashes)
+    write_json(folder / "certificate.json", made)
+    write_text(folder / "certificate.html", report.html_page(made))
+    return made
+
+
+def write_json(path: Path, data: dict[str, Any]) -> None:
+    """Write one JSON object, readably."""
+    write_text(path, json.dumps(data, indent=2, allow_nan=False) + "\n")

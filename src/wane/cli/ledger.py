@@ -11,7 +11,7 @@ from wane.cli.options import Result, Verb, number
 from wane.describe import Adjacency
 from wane.describe.files import read_table
 from wane.errors import InvalidDescription
-from wane.report.format import round_up_to
+from wane.report.text import round_up_to
 
 MOST_BYTES = 64 * 2**20
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from wane import report
 from wane.certificates import (
     Certificate,
     Circumstances,
     EarlierReleases,
     Particulars,
     certificate_document,
-    with_files,
 )
-from wane.cli.folder import complaints, write_text
+from wane.cli.folder import complaints, write_certificate, write_json, write_text
 from wane.describe.fields import run_to_fields
-from wane.describe.files import sha256_of
 from wane.report.card import model_card
 
 TUNING = "None: every setting was planned from public numbers alone, which costs nothing."
@@ -86,18 +82,3 @@ class Release:
         with complaints(folder):
             self.model.save_model(folder / "model.npz")
         return write_certificate(folder, made)
-
-
-def write_certificate(folder: Path, document: dict[str, Any]) -> dict[str, Any]:
-    """Bind a document to all files that are in the folder, and write it beside them."""
-    with complaints(folder):
-        hashes = {entry.name: sha256_of(entry) for entry in sorted(folder.iterdir())}
-    made = with_files(document, hashes)
-    write_json(folder / "certificate.json", made)
-    write_text(folder / "certificate.html", report.html_page(made))
-    return made
-
-
-def write_json(path: Path, data: dict[str, Any]) -> None:
-    """Write one JSON object, readably."""
-    write_text(path, json.dumps(data, indent=2, allow_nan=False) + "\n")

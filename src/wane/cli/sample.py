@@ -11,7 +11,7 @@ from typing import Any
 from wane import arguments
 from wane.certificates import Particulars, certificate_document
 from wane.certificates.fields import json_number
-from wane.cli.folder import new_folder
+from wane.cli.folder import new_folder, write_certificate, write_json
 from wane.cli.options import (
     Result,
     Verb,
@@ -23,7 +23,7 @@ from wane.cli.options import (
     particulars_of,
     whole,
 )
-from wane.cli.release import TUNING, write_certificate, write_json
+from wane.cli.release import TUNING
 from wane.describe import Adjacency, files
 from wane.describe.fields import run_to_fields
 from wane.errors import InvalidDescription

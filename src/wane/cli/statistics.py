@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wane.certificates import Circumstances, NoiseSource, certificate_document, with_files
-from wane.cli.folder import new_folder
+from wane.cli.folder import new_folder, write_certificate, write_json
 from wane.cli.options import (
     Result,
     Verb,
@@ -19,7 +19,6 @@ from wane.cli.options import (
     particulars_of,
     whole,
 )
-from wane.cli.release import write_certificate, write_json
 from wane.describe import Adjacency
 from wane.describe.files import sha256_of
 from wane.describe.kinds import description_to_fields

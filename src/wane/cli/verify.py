@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from wane import arguments
 from wane.cli.options import Result, Verb
-from wane.cli.patience import OutOfTime, limited
 from wane.describe.files import read_table
 from wane.errors import InvalidDescription, MissingExtra
 from wane.signing import ENVELOPE
@@ -17,6 +21,30 @@ from wane.signing import ENVELOPE
 if TYPE_CHECKING:
     from wane import verify as verifier
     from wane.documents import DocumentCheck, Stated
+
+
+class OutOfTime(BaseException):
+    """The limit has passed; no handler of ordinary errors may keep it from ending the work."""
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raise `OutOfTime` inside the block once the limit passes, where the system has alarms."""
+    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(_: int, __: FrameType | None) -> None:
+        raise OutOfTime
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
 
 MOST_BYTES = 64 * 2**20
 MOST_SECONDS = 600.0

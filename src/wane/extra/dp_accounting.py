@@ -29,7 +29,7 @@ from wane.guarantees import (
 from wane.guarantees.fields import guarantee_to_fields
 from wane.guarantees.steps import Pair, SampledGaussianStep
 from wane.numerics.rounding import inflate
-from wane.report.format import round_up_to
+from wane.report.text import round_up_to
 
 try:
     import attr

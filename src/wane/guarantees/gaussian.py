@@ -8,12 +8,13 @@ from typing import ClassVar, final
 from wane.arguments import Checked
 from wane.guarantees import arguments
 from wane.guarantees.base import Guarantee
-from wane.guarantees.steps import GaussianStep, Recipe, gaussian_renyi
+from wane.guarantees.steps import GaussianStep, Recipe
 from wane.numerics.normal import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
     gaussian_power,
+    gaussian_renyi,
     gaussian_tradeoff,
 )
 from wane.numerics.rounding import add_up, root_sum_of_squares_up

@@ -21,6 +21,7 @@ from scipy import special
 from wane.arguments import Checked
 from wane.errors import InvalidDescription
 from wane.guarantees.arguments import Level, Probability
+from wane.numerics.normal import gaussian_renyi
 from wane.numerics.rounding import add_up, inflate, root_sum_of_squares_up
 from wane.numerics.sampled_gaussian import renyi_add_or_remove, renyi_fixed_size, renyi_replace
 
@@ -115,13 +116,6 @@ class GaussianMixtureStep:
 
 AccountStep: TypeAlias = GaussianStep | SampledGaussianStep | GaussianMixtureStep
 Recipe: TypeAlias = tuple[tuple[AccountStep, int], ...]
-
-
-def gaussian_renyi(order: float, mu: float) -> float:
-    """Return at least order * mu^2/2, and zero only for mu = 0 even where mu^2 underflows."""
-    if mu == 0.0:
-        return 0.0
-    return inflate(max(0.5 * order * mu * mu, math.ulp(0.0)), 4e-16)
 
 
 def unsampled_mu(step: SampledGaussianStep) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 from wane.certificates import Circumstances, ExactNoise, NoiseSource
 from wane.learn.exact import exact_guarantee
-from wane.report.format import round_up_to
+from wane.report.text import round_up_to
 from wane.run import DiscreteGaussian, release_grid
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wane.certificates import Certificate, certify, composition_of
 from wane.describe import Cyclic, FullBatch, ShuffledOnce
 from wane.errors import NothingGained, PrivacyWarning, UnscaledFeatures
-from wane.report.format import round_up_to
+from wane.report.text import round_up_to
 
 if TYPE_CHECKING:
     from wane.learn.base import Prepared, PrivateLinearModel

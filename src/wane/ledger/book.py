@@ -26,8 +26,7 @@ from wane.guarantees import Guarantee
 from wane.ledger import stored
 from wane.ledger.names import near_words, normal_name, same_name
 from wane.ledger.storage import LedgerFile, LedgerRow
-from wane.report.format import round_up_to
-from wane.report.text import visible
+from wane.report.text import round_up_to, visible
 
 TRIES = 4
 """So often a row is tried while others write; then the file is kept locked for the computation."""

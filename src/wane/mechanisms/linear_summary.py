@@ -11,7 +11,7 @@ from wane.describe.matrices import read
 from wane.errors import InvalidDescription
 from wane.mechanisms.calibration import PrivacyTarget
 from wane.mechanisms.linear_calibration import calibrated_linear_diffusion
-from wane.report.format import round_up_to
+from wane.report.text import round_up_to
 
 Summary = tuple[dict[str, Any], str]
 

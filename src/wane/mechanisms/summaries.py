@@ -19,7 +19,7 @@ from wane.mechanisms.calibration import (
     calibrated_ornstein_uhlenbeck,
 )
 from wane.mechanisms.kernel_calibration import calibrated_power
-from wane.report.format import round_up_to
+from wane.report.text import round_up_to
 from wane.theorems.kernel.amplifying import ContinuousKernel
 from wane.theorems.kernel.kernels import Amplification, MarkovKernel
 

@@ -26,7 +26,7 @@ from wane.errors import InvalidDescription
 from wane.numerics import double_double
 from wane.numerics.double_double import Real
 from wane.numerics.roots import largest_satisfying, smallest_satisfying
-from wane.numerics.rounding import SMALLEST_POSITIVE
+from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 
 _ROOT_HALF = math.sqrt(0.5)
 _ROOT_HALF_PI = math.sqrt(0.5 * math.pi)
@@ -322,3 +322,10 @@ def _checked_all(values: float | Array, name: str) -> Array:
     if not np.all(array >= 0.0):
         raise InvalidDescription(f"{name} must hold only numbers >= 0, got {values!r}")
     return array
+
+
+def gaussian_renyi(order: float, mu: float) -> float:
+    """Return at least order * mu^2/2, and zero only for mu = 0 even where mu^2 underflows."""
+    if mu == 0.0:
+        return 0.0
+    return inflate(max(0.5 * order * mu * mu, math.ulp(0.0)), 4e-16)

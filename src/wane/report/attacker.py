@@ -6,8 +6,8 @@ import math
 from html import escape as escape_html
 from typing import Any
 
-from wane.report.format import odds_up, share_up
 from wane.report.markup import annex, escape, figure, paragraph, table, two
+from wane.report.text import odds_up, share_up
 from wane.report.verdict import RARE, Subject, subject_of
 
 ACCUSED = (1e-4, 1e-3, 1e-2, 1e-1)

@@ -6,6 +6,7 @@ are read, D to F of the theory and the evidence.  Everything on the page is in t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any
 
@@ -17,9 +18,223 @@ from wane.report.annexes import (
     theory_annex,
 )
 from wane.report.attacker import attack_annex
-from wane.report.front import front_page, name_of, number_of
-from wane.report.markup import escape
-from wane.report.text import heading, shown
+from wane.report.markup import blank, bullets, code, escape
+from wane.report.text import earlier_words, heading, released_words, shown
+from wane.report.verdict import (
+    BANDS,
+    band_of,
+    ran,
+    records_of,
+    sentence_of,
+    tiles_of,
+    title_of,
+)
+
+NOT_PROMISED = (
+    "That nothing can be concluded about a person from facts about people in general.",
+    "Anything about households, firms or persons with more rows than the unit above.",
+    "Anything about another release from the same records: costs add up.",
+    "The safety of the machine and the files on which the rows are kept.",
+)
+MOST_PARTS = 4
+"""Releases of a joint certificate that page one lists one by one."""
+
+
+def front_page(document: dict[str, Any]) -> str:
+    """Return page one; a void certificate has no scale, no numbers and nothing to sign."""
+    void = document["status"] == "void"
+    parts = [
+        _top(document),
+        f"<h1>{escape(name_of(document))}</h1>",
+        f'<p class="sub">{escape(_subtitle(document))}</p>',
+        _void(document) if void else _verdict(document),
+        "" if void else _numbers(document),
+        _facts(document),
+        _columns(document),
+        "" if void else _approval(document),
+    ]
+    body = "\n".join(part for part in parts if part)
+    kind = "page void" if void else "page"
+    return f'<section class="{kind}" aria-label="Page one">\n{body}\n</section>'
+
+
+def number_of(document: dict[str, Any]) -> str:
+    """Return the number of a certificate: the beginning of its own hash."""
+    text = str(document.get("document_sha256", ""))[:12]
+    return "-".join(text[place : place + 4] for place in range(0, len(text), 4))
+
+
+def name_of(document: dict[str, Any]) -> str:
+    """Return what was made of which records, as far as it was said."""
+    said = document.get("particulars", {})
+    product, dataset = said.get("product", ""), said.get("dataset", "")
+    named = f"{product[:1].upper()}{product[1:]}"
+    if named and dataset:
+        return f"{named} from {dataset}"
+    return named or dataset or heading(document)
+
+
+def _top(document: dict[str, Any]) -> str:
+    date = document.get("particulars", {}).get("date", "")
+    day = f"Date {escape(date)}" if date else f"Date {blank('to be filled in')}"
+    return (
+        f'<div class="top"><span><strong>wane</strong> {escape(heading(document))}</span>'
+        f"<span>No. {escape(number_of(document))} \u00b7 {day}</span></div>"
+    )
+
+
+def _subtitle(document: dict[str, Any]) -> str:
+    if document["status"] == "void":
+        return "Nothing is claimed of this release, and nothing on this page may be read so."
+    if not ran(document):
+        return "Computed from a description alone: wane ran nothing, and vouches for no run."
+    return "Made with differential privacy. What is listed as released is all that may be seen."
+
+
+def _void(document: dict[str, Any]) -> str:
+    return (
+        f'<div class="verdict weak"><h2>{escape(title_of(document))}</h2>\n'
+        f"{bullets(document['void_because'])}</div>"
+    )
+
+
+def _verdict(document: dict[str, Any]) -> str:
+    band = band_of(document)
+    kind = band if ran(document) else "plain"
+    scale = "".join(
+        f'<li aria-current="true">{_step(name)}</li>' if name == band else f"<li>{_step(name)}</li>"
+        for name in BANDS
+    )
+    return (
+        f'<div class="verdict {kind}"><h2>{escape(title_of(document))}</h2>\n'
+        f'<p class="say">{escape(sentence_of(document))}</p>\n'
+        f'<ol class="scale" aria-label="Reading of epsilon">{scale}</ol>\n'
+        '<p class="caveat">NIST SP 800-226 names no \u03b5 that is safe everywhere, and asks to '
+        "judge it together with the unit, the program and the handling of the rows. Annex C says "
+        "where the three words come from, and answers what NIST asks.</p></div>"
+    )
+
+
+def _step(band: str) -> str:
+    return f"<span>{band}</span> <span>{BANDS[band]}</span>"
+
+
+def _numbers(document: dict[str, Any]) -> str:
+    tiles = "\n".join(
+        f"<div><p><em>{escape(tile.above)}</em> <strong>{escape(tile.number)}</strong></p>"
+        f"<span>{escape(tile.words)}</span></div>"
+        for tile in tiles_of(document)
+    )
+    return f'<div class="three">{tiles}</div>'
+
+
+def _facts(document: dict[str, Any]) -> str:
+    said = document.get("particulars", {})
+    records = records_of(document)
+    pairs = [
+        ("Data set", _said(said, "dataset")),
+        ("Records", blank("to be filled in") if records is None else f"{records:,}"),
+        ("Organisation", _said(said, "organisation")),
+        ("Responsible", _said(said, "responsible")),
+    ]
+    wide = [
+        ("Protected unit", _unit(document)),
+        ("Released", _released(document)),
+        ("Details", _details(document)),
+        ("Carried out", _carried_out(document)),
+        ("Spent so far", _spent(document)),
+    ]
+    rows = [f"<dt>{name}</dt><dd>{text}</dd>" for name, text in pairs]
+    rows += [f'<dt>{name}</dt><dd class="w">{text}</dd>' for name, text in wide if text]
+    return f'<dl class="facts">{"".join(rows)}</dl>'
+
+
+def _said(said: dict[str, str], name: str) -> str:
+    return escape(said[name]) if said.get(name) else blank("to be filled in")
+
+
+def _unit(document: dict[str, Any]) -> str:
+    unit = f"{document['unit'][:1].upper()}{document['unit'][1:]}."
+    rows = document.get("rows_per_person", 1)
+    if rows > 1:
+        return escape(f"{unit} That nobody has more was declared, not checked.")
+    return f"{escape(unit)} Nobody has more rows than {blank('to be declared')}."
+
+
+def _released(document: dict[str, Any]) -> str:
+    text = escape(released_words(document))
+    if len(document["releases"]) > 1:
+        parts = [
+            f"{part['what'].removesuffix('.')} (alone \u03b5 = {shown(part['epsilon'])})"
+            for part in document["releases"][:MOST_PARTS]
+        ]
+        rest = len(document["releases"]) - MOST_PARTS
+        parts += [f"and {rest} more, in Annex B"] if rest > 0 else []
+        text += f" {escape('Charged together: ' + '; '.join(parts) + '.')}"
+    names = list(document.get("files", {}))
+    if names:
+        text += f" Files: {', '.join(map(code, names))} (hashes in Annex E)."
+    return text
+
+
+def _details(document: dict[str, Any]) -> str:
+    facts = document["context"].items()
+    return escape("; ".join(f"{k}: {v}" for k, v in facts if not k.startswith("SHA-256")))
+
+
+def _carried_out(document: dict[str, Any]) -> str:
+    if ran(document):
+        return (
+            f"By wane {escape(document['versions']['wane'])} itself, which enforced what Annex D "
+            "marks as enforced."
+        )
+    return f"Not by wane. Who ran it, and how: {blank('to be filled in')}"
+
+
+def _spent(document: dict[str, Any]) -> str:
+    found = document.get("earlier_releases", {})
+    if found.get("source") == "ledger":
+        return escape(earlier_words(document))
+    return (
+        "Unknown: no ledger was kept. Earlier releases from these records: "
+        f"{blank('to be filled in')}"
+    )
+
+
+def _columns(document: dict[str, Any]) -> str:
+    secret = _listed("Must stay secret, or this is void", document["secret"])
+    if document["status"] == "void":
+        return f'<div class="two"><div>{secret}</div></div>'
+    return (
+        f'<div class="two"><div>{secret}</div>'
+        f"<div>{_listed('Not promised', NOT_PROMISED)}</div></div>"
+    )
+
+
+def _listed(title: str, items: Iterable[str]) -> str:
+    return f"<h3>{escape(title)}</h3>{bullets(items)}"
+
+
+def _approval(document: dict[str, Any]) -> str:
+    checked = "certificate.json" if not document.get("files") else "the folder of the release"
+    boxes = [
+        "The facts above are right, and the blanks are filled in.",
+        "Nothing that must stay secret has left the holder.",
+        "Bounds, categories and settings were known without looking at the rows.",
+        f"wane verify, on {checked}, printed verified.",
+    ]
+    if not ran(document):
+        boxes[2] = "What ran is what Annex F describes; whoever signs vouches for it."
+    items = "".join(f"<li>{escape(box)}</li>" for box in boxes)
+    lines = "".join(
+        f"<div>{name}</div><div>Date</div><div>Signature</div>"
+        for name in ("Prepared by", "Approved by")
+    )
+    return (
+        f'<div class="sign"><h3>Approval</h3>\n<ol>{items}</ol>\n<div class="lines">{lines}</div>'
+        "</div>"
+    )
+
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 CLAIMING = (attack_annex, numbers_annex, reading_annex)

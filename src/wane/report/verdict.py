@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from wane.report.format import odds_up, round_up_to, share_up
-from wane.report.text import shown_delta
+from wane.report.text import odds_up, round_up_to, share_up, shown_delta
 
 STRONG, MODERATE, WEAK = "strong", "moderate", "weak"
 BANDS = {

@@ -1,4 +1,7 @@
-"""Compare every number of a certificate document with an independent computation."""
+"""Compare every number of a certificate document with an independent computation.
+
+Verifiers are found by walking the folders of theorems, and nothing else of them is loaded.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,14 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from flint import arb
 
+import wane.theorems
 from wane.balls.arithmetic import PRECISION, as_float_up, ball, bits, top
 from wane.balls.bounds import Bound, Concentrated, Failing, Gaussian, Searched
 from wane.balls.lemmas.accounts import Sampled, composed
@@ -37,7 +43,18 @@ from wane.verify.claims import (
     rows_per_person,
 )
 from wane.verify.proven import proven, supports
-from wane.verify.registry import verifiers
+
+
+@cache
+def verifiers() -> dict[str, Verifier]:
+    """Return every verifier by the name that certificates use."""
+    home = Path(wane.theorems.__path__[0])
+    verifiers_by_name: dict[str, Verifier] = {}
+    for folder in wane.theorems.in_order(p.parent.name for p in home.glob("*/verifier.py")):
+        stated = vars(import_module(f"wane.theorems.{folder}.verifier")).values()
+        verifiers_by_name |= {value.name: value for value in stated if isinstance(value, Verifier)}
+    return verifiers_by_name
+
 
 Theorem = Callable[[Described], Bound | None]
 """Returns None where a hypothesis fails."""

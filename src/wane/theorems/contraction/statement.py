@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wane.describe.descent import NoisyDescent
-from wane.theorems import hypotheses as given, modulus_hypotheses as also
+from wane.theorems import hypotheses as given
 from wane.theorems.contraction.recursion import delta_after, recursions_of
 from wane.theorems.lemmas.family import Profile
 from wane.theorems.lemmas.sampled_plan import SampledPlan
@@ -14,9 +14,9 @@ NOISE_COVERS_THE_SET = (
     given.last_iterate,
     given.bounded_domain,
     given.short_schedule,
-    also.always_noisy,
-    also.nonexpansive_prox,
-    also.known_modulus,
+    given.always_noisy,
+    given.nonexpansive_prox,
+    given.known_modulus,
 )
 
 
@@ -47,7 +47,7 @@ def poisson_contraction(run: NoisyDescent) -> Profile:
     assumes=(
         given.fixed_size_batches,
         given.size_is_public,
-        also.spare_records,
+        given.spare_records,
         *NOISE_COVERS_THE_SET,
     ),
 )

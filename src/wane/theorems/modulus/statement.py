@@ -9,7 +9,7 @@ import numpy as np
 from wane.describe.batches import FullBatch
 from wane.describe.descent import NoisyDescent
 from wane.guarantees import GaussianDP
-from wane.theorems import hypotheses as given, modulus_hypotheses as also
+from wane.theorems import hypotheses as given
 from wane.theorems.lemmas import lipschitz as facts, positions as records
 from wane.theorems.lemmas.loss_moduli import Batch, idle_modulus, modulus_in
 from wane.theorems.lemmas.moduli import AffineSquare, Modulus
@@ -30,10 +30,10 @@ MOST_EPOCHS = 400
         given.last_iterate,
         given.bounded_domain,
         given.short_schedule,
-        also.always_noisy,
-        also.nonexpansive_prox,
-        also.known_modulus,
-        also.simple_pattern,
+        given.always_noisy,
+        given.nonexpansive_prox,
+        given.known_modulus,
+        given.simple_pattern,
     ),
 )
 def last_iterate_modulus(run: NoisyDescent) -> GaussianDP:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wane.describe.descent import NoisyDescent
-from wane.theorems import hypotheses as given, modulus_hypotheses as also
+from wane.theorems import hypotheses as given
 from wane.theorems.lemmas.family import Tuned
 from wane.theorems.lemmas.sampled_plan import SampledPlan
 from wane.theorems.theorem import Citation, theorem
@@ -12,10 +12,10 @@ HIDDEN_SAMPLED_STEPS = (
     given.bounded_gradient,
     given.last_iterate,
     given.short_schedule,
-    also.always_noisy,
-    also.nonexpansive_prox,
-    also.known_modulus,
-    also.bounded_distance,
+    given.always_noisy,
+    given.nonexpansive_prox,
+    given.known_modulus,
+    given.bounded_distance,
 )
 
 
@@ -46,7 +46,7 @@ def poisson_last_iterate(run: NoisyDescent) -> Tuned:
     assumes=(
         given.fixed_size_batches,
         given.size_is_public,
-        also.spare_records,
+        given.spare_records,
         *HIDDEN_SAMPLED_STEPS,
     ),
 )
