@@ -142,11 +142,6 @@ def total_variation(value: float) -> float:
     return gaussian_delta(0.0, math.sqrt(value) * (1.0 + 4e-16))
 
 
-def bretagnolle_huber(value: float) -> float:
-    """`sqrt(1 - exp(-E/2))`, the weaker bound through the Kullback-Leibler divergence."""
-    return math.sqrt(-math.expm1(-0.5 * value)) * (1.0 + 4e-16)
-
-
 def one_step_value(
     diameter: float, step_size: float, gradient_bound: float, *, convex: bool = True
 ) -> float:
@@ -192,28 +187,6 @@ def kl_over_exponents(
     low, high = grid[max(place - 1, 0)], grid[min(place + 1, len(grid) - 1)]
     refined, value = minimise_scalar_bounded(at, low, high, steps=60)
     return min((value, refined), (at(grid[place]), grid[place]))
-
-
-def steps_to(modulus: AffineSquare, variance: float, diameter: float, tv: float) -> int:
-    """The fewest steps whose own bound is at most `tv`; raises if none is."""
-
-    def close(steps: int) -> bool:
-        value = least_constant(modulus.log_factor, modulus.offset, variance, diameter, steps)[1]
-        return total_variation(value) <= tv
-
-    high = 1
-    while not close(high):
-        high *= 2
-        if high > MOST_STEPS:
-            raise NoTheoremApplies(
-                f"No number of steps of one block brings the total variation to {tv:g}; "
-                "a smaller step_size lets repeated blocks do it."
-            )
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if close(middle) else (middle, high)
-    return high
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from hypothesis import given, strategies as st
 from wane.errors import Unreachable
 from wane.numerics.roots import (
     first_at_most,
-    largest_integer_satisfying,
     largest_satisfying,
     minimise_scalar_bounded,
     smallest_integer_satisfying,
@@ -66,7 +65,6 @@ def test_searches_accept_the_ends() -> None:
 @given(st.integers(-1000, 1000))
 def test_integers(threshold: int) -> None:
     assert smallest_integer_satisfying(lambda n: n >= threshold, -1000, 1000) == threshold
-    assert largest_integer_satisfying(lambda n: n <= threshold, -1000, 1000) == threshold
 
 
 @given(st.floats(0.01, 50.0), st.floats(0.1, 5.0))

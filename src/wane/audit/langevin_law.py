@@ -17,6 +17,7 @@ from scipy.linalg import expm
 
 from wane.arrays import Array
 from wane.errors import InvalidDescription
+from wane.numerics.roots import smallest_integer_satisfying
 
 _SERIES_BELOW = 1e-2
 _SERIES_TERMS = 14
@@ -280,14 +281,7 @@ def fewest_steps(divergence: Callable[[float, int], float], largest: float, dist
             low, high = (left, high) if worse else (low, right)
         return min(values[place], divergence(0.5 * (low + high), steps)) <= distance
 
-    high = 1
-    while not reached(high):
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return high
+    return smallest_integer_satisfying(reached, 1)
 
 
 def _planar(order: float, first: Array, mean: Array, second: Array) -> Pair:

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from wane.arrays import Array
-from wane.describe.objective import Objective
 from wane.losses import softmax_residuals
-from wane.losses.base import Prior, classes_prior
-from wane.losses.softmax import SoftmaxLoss
-from wane.losses.softmax_envelope import bounded_softmax
+from wane.losses.softmax_envelope import BoundedSoftmax
 
 
 @dataclass(frozen=True)
-class SoftmaxClamp(SoftmaxLoss):
+class SoftmaxClamp(BoundedSoftmax):
     """Softmax with the label's residual clamped: convex, Lipschitz, and in closed form.
 
     The loss is log(1 + exp(-m)) of the margin m = u_y - log(sum of exp u_j, j not y), a concave
@@ -27,14 +24,3 @@ class SoftmaxClamp(SoftmaxLoss):
     def residuals(self, margins: Array, targets: Array, bounds: Array) -> Array:
         """Return the derivative of the clamped loss."""
         return softmax_residuals.clamped(margins, targets.astype(np.intp), bounds)
-
-    def objective(
-        self, feature_norm: float, gradient_bound: float | None, ridge: float = 0.0
-    ) -> Objective:
-        """Return the constants of the clamped loss, which are those of the envelope."""
-        return bounded_softmax(feature_norm, gradient_bound, ridge)
-
-    @property
-    def prior(self) -> Prior:
-        """The prior of losses of several classes."""
-        return classes_prior()

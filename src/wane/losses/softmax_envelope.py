@@ -16,7 +16,25 @@ from wane.losses.softmax import SoftmaxLoss, softmax
 
 
 @dataclass(frozen=True)
-class SoftmaxEnvelope(SoftmaxLoss):
+class BoundedSoftmax(SoftmaxLoss):
+    """The base class of both ways to make softmax Lipschitz: the constants are the same."""
+
+    def objective(
+        self, feature_norm: float, gradient_bound: float | None, ridge: float = 0.0
+    ) -> Objective:
+        """Return the constants of the envelope, and of the clamp, which has the same."""
+        if gradient_bound is None:
+            return softmax(feature_norm, ridge=ridge)
+        return softmax_envelope(feature_norm, clip=gradient_bound, ridge=ridge)
+
+    @property
+    def prior(self) -> Prior:
+        """The prior of losses of several classes."""
+        return classes_prior()
+
+
+@dataclass(frozen=True)
+class SoftmaxEnvelope(BoundedSoftmax):
     """Softmax made Lipschitz by the infimal convolution with bound times the norm.
 
     The residual is the plain one where that is short enough, and elsewhere the plain one at the
@@ -31,17 +49,6 @@ class SoftmaxEnvelope(SoftmaxLoss):
         """Return a bound on the roundings and on the error of the solver."""
         return super().error(margin_bound) + envelope.error(margin_bound)
 
-    def objective(
-        self, feature_norm: float, gradient_bound: float | None, ridge: float = 0.0
-    ) -> Objective:
-        """Return the constants of the envelope."""
-        return bounded_softmax(feature_norm, gradient_bound, ridge)
-
-    @property
-    def prior(self) -> Prior:
-        """The prior of losses of several classes."""
-        return classes_prior()
-
 
 def softmax_envelope(feature_norm: float, *, clip: float, ridge: float = 0.0) -> Objective:
     """Return the constants of multinomial loss made C-Lipschitz: curvature sqrt(2) C R - C^2.
@@ -55,10 +62,3 @@ def softmax_envelope(feature_norm: float, *, clip: float, ridge: float = 0.0) ->
     M = R * R / 2 if R / root <= C else min(R * R / 2, rounded_up(root * C * R - C * C))
     bound = min(C, math.nextafter(root * R, math.inf))
     return Objective(gradient_bound=bound, smoothness=M, strong_convexity=0.0, ridge=ridge)
-
-
-def bounded_softmax(feature_norm: float, bound: float | None, ridge: float) -> Objective:
-    """Return the constants of the envelope, and of the clamp, which has the same."""
-    if bound is None:
-        return softmax(feature_norm, ridge=ridge)
-    return softmax_envelope(feature_norm, clip=bound, ridge=ridge)

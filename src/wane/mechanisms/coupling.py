@@ -18,6 +18,7 @@ from wane import arguments
 from wane.arrays import Array
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
+from wane.numerics.roots import smallest_integer_satisfying
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 
 _RAISED = 1e-13
@@ -157,14 +158,7 @@ def public_steps_needed(
                 f"mu must exceed {floor:g}, which no number of steps goes below for contraction "
                 f"{slope:g}, got {target:g}."
             )
-    high = 1
-    while not reached(high):
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return high
+    return smallest_integer_satisfying(reached, 1)
 
 
 def coupled_renyi(

@@ -37,15 +37,7 @@ def smallest_satisfying(
         low, high = _double_until(predicate, low)
     elif not predicate(high):
         raise Unreachable(f"no value between {low:g} and {high:g} satisfies the condition")
-    while high - low > relative * high:
-        middle = _between(low, high)
-        if not low < middle < high:
-            break
-        if predicate(middle):
-            high = middle
-        else:
-            low = middle
-    return high
+    return _bisected(predicate, high, low, relative)
 
 
 def largest_satisfying(
@@ -63,15 +55,7 @@ def largest_satisfying(
         return high
     if not predicate(low):
         raise Unreachable(f"no value between {low:g} and {high:g} satisfies the condition")
-    while high - low > relative * high:
-        middle = _between(low, high)
-        if not low < middle < high:
-            break
-        if predicate(middle):
-            low = middle
-        else:
-            high = middle
-    return low
+    return _bisected(predicate, low, high, relative)
 
 
 def first_at_most(
@@ -120,14 +104,21 @@ def first_at_most(
     return high
 
 
-def smallest_integer_satisfying(predicate: Callable[[int], bool], low: int, high: int) -> int:
+def smallest_integer_satisfying(
+    predicate: Callable[[int], bool], low: int, high: int | None = None
+) -> int:
     """Return the smallest integer in `[low, high]` with an upward-closed property.
 
-    Raises `Unreachable` if not even `high` has it.
+    Raises `Unreachable` if not even `high` has it; without `high` some integer must have it, and
+    `low >= 1` is doubled until it does.
     """
     if predicate(low):
         return low
-    if not predicate(high):
+    if high is None:
+        high = 2 * low
+        while not predicate(high):
+            low, high = high, 2 * high
+    elif not predicate(high):
         raise Unreachable(f"no integer between {low} and {high} satisfies the condition")
     while high - low > 1:
         middle = (low + high) // 2
@@ -136,14 +127,6 @@ def smallest_integer_satisfying(predicate: Callable[[int], bool], low: int, high
         else:
             low = middle
     return high
-
-
-def largest_integer_satisfying(predicate: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the largest integer in `[low, high]` with a downward-closed property.
-
-    Raises `Unreachable` if not even `low` has it.
-    """
-    return -smallest_integer_satisfying(lambda number: predicate(-number), -high, -low)
 
 
 def minimise_scalar_bounded(
@@ -180,6 +163,22 @@ def _double_until(predicate: Callable[[float], bool], low: float) -> tuple[float
         if math.isinf(high):
             raise Unreachable("no finite value satisfies the condition")
     return low, high
+
+
+def _bisected(
+    predicate: Callable[[float], bool], holds: float, fails: float, relative: float
+) -> float:
+    """Return a number where the predicate holds, near one where it fails, by bisection."""
+    while abs(holds - fails) > relative * max(holds, fails):
+        low, high = min(holds, fails), max(holds, fails)
+        middle = _between(low, high)
+        if not low < middle < high:
+            break
+        if predicate(middle):
+            holds = middle
+        else:
+            fails = middle
+    return holds
 
 
 def _between(low: float, high: float) -> float:

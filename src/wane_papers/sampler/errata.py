@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from wane.audit import langevin_law as law
 from wane.describe.chain import Direction
+from wane.numerics.roots import smallest_integer_satisfying
 from wane.theorems.kinetic import optimised as kinetic_optimised
 from wane.theorems.langevin import girsanov
 from wane.theorems.lemmas.letters import KineticLetters, Letters
@@ -40,14 +41,7 @@ def _heavy_tail() -> list[Row]:
 
 def _fewest(close: Callable[[int], bool]) -> float:
     """The fewest steps for which `close` holds; it must go on holding for more."""
-    high = 1
-    while not close(high):
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if close(middle) else (middle, high)
-    return float(high)
+    return float(smallest_integer_satisfying(close, 1))
 
 
 def _large_orders() -> list[Row]:

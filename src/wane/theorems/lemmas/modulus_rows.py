@@ -72,11 +72,6 @@ def smooth_convex(eta: float, M: float) -> AffineSquare:
     return affine(max(1.0, (eta * M - 1.0) ** 2))
 
 
-def smooth_convex_bounded(eta: float, M: float, G: float) -> AffineSquare:
-    """Co-coercivity leaves `w + eta (eta - 2/M) |dg|^2`: c = 1, h = eta (eta - 2/M) G^2 or 0."""
-    return AffineSquare(0.0, max(eta * (eta - 2.0 / M) * G * G, 0.0) * (1.0 + 1e-15))
-
-
 def smooth(eta: float, M: float) -> AffineSquare:
     """C = (1 + eta M)^2, convex or not."""
     return affine((1.0 + eta * M) ** 2)
