@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wane.audit.measured import Evidence
-from wane.certificates import Certificate, Curve, Over, calibrate, mu_by_position
-from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription, MissingExtra
 from wane.guarantees import Guarantee
 from wane.report.text import round_up_to
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from wane.audit.measured import Evidence
+    from wane.certificates import Certificate, Curve
 
 MARKERS = ("o", "s", "^", "v", "D", "P", "X")
 STYLES = ("-", "--", ":", "-.")
@@ -134,35 +133,6 @@ def plot_bracket(certificate: Certificate, axis: Axes | None = None) -> Axes:
     }
     known = {name: points for name, points in curves.items() if points}
     drawn: Axes = draw_lines(axis, known, ("delta", "epsilon"), logarithmic="x")
-    return drawn
-
-
-def plot_positions(run: NoisyDescent, axis: Axes | None = None) -> Axes:
-    """Draw each record's own mu against the place of its batch in a pass."""
-    axis = axis if axis is not None else new_axis()
-    points = [(float(place), float(mu)) for place, mu in enumerate(mu_by_position(run), 1)]
-    drawn: Axes = draw_lines(axis, {"last iterate": points}, ("batch of a pass", "mu of a record"))
-    return drawn
-
-
-def plot_calibration(
-    run: NoisyDescent,
-    *,
-    epsilons: Sequence[float],
-    steps: Sequence[int],
-    delta: float = 1e-5,
-    axis: Axes | None = None,
-) -> Axes:
-    """Draw the noise that each target epsilon needs, one curve for each number of steps."""
-    axis = axis if axis is not None else new_axis()
-    curves = {}
-    for count in steps:
-        longer = replace(run, steps=count)
-        found = (calibrate(longer, epsilon=e, delta=delta, over=Over.NOISE) for e in epsilons)
-        points = [(e, f.run.gradient_noise_stds[0]) for e, f in zip(epsilons, found, strict=True)]
-        curves[f"{count} steps"] = points
-    labels = (f"epsilon at delta = {round_up_to(delta)}", "noise on the averaged gradient")
-    drawn: Axes = draw_lines(axis, curves, labels, logarithmic="xy")
     return drawn
 
 

@@ -12,7 +12,6 @@ from wane import (
     NoisyDescent,
     certify,
     losses,
-    mu_by_position,
     plots,
 )
 from wane.audit.measured.evidence import evidence_of
@@ -55,18 +54,6 @@ def test_a_bracket_never_crosses(axis):
     assert plots.plot_bracket(certify(RUN), axis) is axis
     upper, lower = (line.get_ydata() for line in axis.lines)
     assert np.all(lower <= upper)
-
-
-def test_positions(axis):
-    assert plots.plot_positions(RUN, axis) is axis
-    assert list(axis.lines[0].get_ydata()) == list(mu_by_position(RUN))
-
-
-def test_calibration_curves_fall(axis):
-    made = plots.plot_calibration(RUN, epsilons=[0.5, 1.0, 2.0], steps=[10, 40], axis=axis)
-    assert made is axis
-    for line in axis.lines:
-        assert np.all(np.diff(line.get_ydata()) < 0)
 
 
 def test_a_plot_needs_a_known_format(tmp_path):

@@ -24,7 +24,7 @@ from wane.audit.members import (
     signs_are_free,
     steps_of,
 )
-from wane.audit.varying_factors import NOTHING, FactorPath, PathSoFar, worst_mu_squared
+from wane.audit.varying_factors import EMPTY_PATH, FactorPath, PathSoFar, worst_mu_squared
 from wane.describe import EveryIterate, FullBatch, Iterates, LastIterate, NoisyDescent
 
 SEARCHED = 1200
@@ -129,7 +129,7 @@ def _path(steps: MemberSteps, position: int, part: slice) -> FactorPath:
 def _pasts(path: FactorPath) -> Iterator[PathSoFar]:
     """Yield two rules: always the largest factor, or at visits one that keeps old shifts level."""
     if not len(path.shifts):
-        yield NOTHING
+        yield EMPTY_PATH
         return
     columns = [c.tolist() for c in (path.shifts, path.noise_stds, path.low, path.high)]
     for level in (False, True):

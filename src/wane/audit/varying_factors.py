@@ -50,10 +50,10 @@ class PathSoFar:
     variance: float = 0.0
 
 
-NOTHING = PathSoFar()
+EMPTY_PATH = PathSoFar()
 
 
-def worst_mu_squared(path: FactorPath, past: PathSoFar = NOTHING) -> float:
+def worst_mu_squared(path: FactorPath, past: PathSoFar = EMPTY_PATH) -> float:
     """Return the exact squared mu of the worst chain found."""
     weights = _weights(path, past)
     mean = past.shift * weights[0] + float(np.dot(path.shifts, weights[1:]))

@@ -19,12 +19,11 @@ from wane.certificates.fields import (
     calibrated_fields,
     certificate_fields,
     composition_epsilon,
-    curve_fields,
     verdict_fields,
 )
 from wane.certificates.parts import CertifiedRelease
 from wane.certificates.positions import mu_by_position, mu_of_group
-from wane.certificates.presented import save_document
+from wane.certificates.presented import curve_fields, save_document
 from wane.certificates.released import Released, release
 from wane.certificates.stored import certificate_from_fields, certificate_to_fields, stated_release
 from wane.certificates.wording import EarlierReleases, ExactNoise, NoiseSource

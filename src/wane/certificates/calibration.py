@@ -29,7 +29,7 @@ SEARCH_WIDTH = 1e-6
 """How closely a noise that has no formula is searched for, relatively."""
 LARGEST_FACTOR = 1e17
 """How far noise may be scaled, either way."""
-HOPELESS = 1e3
+LARGEST_MU_RATIO = 1e3
 """So many times the mu that is asked for, nobody needs to know how many."""
 
 
@@ -193,7 +193,7 @@ def _leader(found: Certificate, target: _Search) -> Theorem[Guarantee] | None:
         for verdict in found.applicable
     ]
     least = min(mu for mu, _ in known)
-    if not least < HOPELESS * target.mu:
+    if not least < LARGEST_MU_RATIO * target.mu:
         return None
     # of equals the first: hidden steps that hide nothing are composition, which is found sooner
     return next(theorem for mu, theorem in known if mu <= least * (1.0 + 1e-9))
@@ -211,7 +211,7 @@ def _least_factor(
     def mu(factor: float) -> float:
         tried = target.certify(run.noise_scaled(factor), leader)
         found = target.mu_by(tried) if tried.applicable else math.inf
-        return min(found, HOPELESS * goal)  # finite, so that a chord can be drawn
+        return min(found, LARGEST_MU_RATIO * goal)  # finite, so that a chord can be drawn
 
     low = high = begin
     stride = 1.0 + 4.0 * SEARCH_WIDTH

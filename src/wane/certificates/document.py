@@ -18,8 +18,8 @@ from wane._version import __version__
 from wane.certificates import wording
 from wane.certificates.analyse import composition_of
 from wane.certificates.certificate import Certificate, delta_for, together
-from wane.certificates.fields import certificate_fields, json_number
-from wane.certificates.parts import gaussian_mu_of, power_of, zcdp_of
+from wane.certificates.fields import certificate_fields
+from wane.certificates.parts import gaussian_mu_of, json_number, power_of, zcdp_of
 from wane.certificates.wording import EarlierReleases, ExactNoise, NoiseSource
 from wane.describe import NoisyDescent, StatedRelease
 from wane.describe.kinds import description_to_fields

@@ -8,8 +8,7 @@ from typing import Any
 from wane.certificates.analyse import composition_of
 from wane.certificates.calibration import Calibrated
 from wane.certificates.certificate import Certificate, delta_for
-from wane.certificates.curves import Curve
-from wane.certificates.parts import epsilon_of, gaussian_mu_of
+from wane.certificates.parts import epsilon_of, gaussian_mu_of, json_number
 from wane.describe import NoisyDescent
 from wane.describe.kinds import description_to_fields
 from wane.errors import NoTheoremApplies
@@ -88,17 +87,6 @@ def calibrated_fields(result: Calibrated, delta: float) -> dict[str, Any]:
     }
 
 
-def curve_fields(made: Curve) -> dict[str, Any]:
-    """Return a curve as JSON-ready data."""
-    return {
-        "over": made.axis.value,
-        "delta": made.delta,
-        "values": list(made.values),
-        "epsilon": [json_number(e) for e in made.best],
-        "theorems": {name: [json_number(e) for e in row] for name, row in made.theorems.items()},
-    }
-
-
 def composition_epsilon(certificate: Certificate, delta: float) -> float | None:
     """Return epsilon of the same run with every iterate released; None if nothing applies."""
     if not isinstance(certificate.run, NoisyDescent):
@@ -138,8 +126,3 @@ def _finding(finding: Finding, ran: bool) -> dict[str, Any]:
         "remedy": finding.remedy,
         "basis": basis.value,
     }
-
-
-def json_number(value: float | None) -> float | str | None:
-    """JSON knows no infinity: say it in a word that every parser reads."""
-    return "infinity" if value is not None and math.isinf(value) else value

@@ -60,6 +60,11 @@ def in_range(measure: Callable[[float], float], at: float) -> float:
     return math.inf if math.isnan(value) else value
 
 
+def json_number(value: float | None) -> float | str | None:
+    """JSON knows no infinity: say it in a word that every parser reads."""
+    return "infinity" if value is not None and math.isinf(value) else value
+
+
 @dataclass(frozen=True)
 class CertifiedRelease(Answers[Guarantee]):
     """A description of one release, and every theorem's answer to it.

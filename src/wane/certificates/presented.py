@@ -13,8 +13,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from wane.certificates.parts import DEFAULT_DELTA
+from wane.certificates.parts import DEFAULT_DELTA, json_number
 from wane.errors import InvalidDescription, NoTheoremApplies
+from wane.plots import plot_bracket, plot_curve
 from wane.report import html_page, shown
 from wane.report.svg import Chart, Line, drawn
 from wane.report.text import round_up_to
@@ -50,10 +51,9 @@ class PresentedCertificate:
         """Write the certificate at `delta` as a page (.html) or as a document (.json)."""
         save_document(_document(self, delta), path)
 
-    def plot(self, axis: Any = None) -> Any:
+    def plot(self: Any, axis: Any = None) -> Any:
         """Draw the certified epsilon and what is known to leak against delta; return the axis."""
-        # the room of pictures stands above this one, so that it is asked for by its name
-        return import_module("wane.plots").plot_bracket(self, axis)
+        return plot_bracket(self, axis)
 
 
 class PresentedCalibration:
@@ -121,12 +121,22 @@ class PresentedCurve:
 
     def to_json(self) -> str:
         """Return the numbers of the curve as JSON."""
-        fields = import_module("wane.certificates.fields").curve_fields(self)
-        return json.dumps(fields, indent=2, allow_nan=False)
+        return json.dumps(curve_fields(self), indent=2, allow_nan=False)
 
-    def plot(self, axis: Any = None) -> Any:
+    def plot(self: Any, axis: Any = None) -> Any:
         """Draw every theorem's epsilon along the axis, and return matplotlib's axis."""
-        return import_module("wane.plots").plot_curve(self, axis)
+        return plot_curve(self, axis)
+
+
+def curve_fields(made: Any) -> dict[str, Any]:
+    """Return a curve as JSON-ready data."""
+    return {
+        "over": made.axis.value,
+        "delta": made.delta,
+        "values": list(made.values),
+        "epsilon": [json_number(e) for e in made.best],
+        "theorems": {name: [json_number(e) for e in row] for name, row in made.theorems.items()},
+    }
 
 
 def save_document(document: dict[str, Any], path: str | Path) -> None:

@@ -7,8 +7,7 @@ from argparse import Namespace
 from typing import Any
 
 from wane import report
-from wane.certificates.fields import json_number
-from wane.certificates.parts import DEFAULT_DELTA
+from wane.certificates.parts import DEFAULT_DELTA, json_number
 from wane.cli.folder import check_new
 from wane.cli.options import Result, Verb, number, whole
 from wane.describe.fields import run_to_fields

@@ -10,7 +10,7 @@ from typing import Any
 
 from wane import arguments
 from wane.certificates import Particulars, certificate_document
-from wane.certificates.fields import json_number
+from wane.certificates.parts import json_number
 from wane.cli.folder import new_folder, write_certificate, write_json
 from wane.cli.options import (
     Result,

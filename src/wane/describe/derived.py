@@ -20,7 +20,7 @@ from wane.describe.objective import Objective
 from wane.describe.threat import Adjacency
 from wane.errors import InvalidDescription
 
-_SLACK = 1.0 + 1e-9
+_ROUNDED_UP = 1.0 + 1e-9
 """A loss may attain a bound that its constants are only known to so many digits to obey."""
 
 
@@ -81,7 +81,7 @@ def refuse_impossible_bounds(objective: Objective, diameter: float) -> None:
     bound = objective.gradient_bound
     if bound is None or objective.clipped or not diameter > 0.0:
         return
-    limit = 2.0 * bound * _SLACK
+    limit = 2.0 * bound * _ROUNDED_UP
     m = objective.strong_convexity
     if m is not None and m > 0.0 and m * diameter > limit:
         _refuse("strong_convexity", f"{2.0 * bound / diameter:g}", f"{m:g}", bound, diameter)

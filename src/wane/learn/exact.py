@@ -17,7 +17,7 @@ from wane.guarantees import RenyiDP
 from wane.run import DiscreteGaussian
 from wane.theorems.lemmas import lipschitz as facts
 
-_UP = 1.0 + 1e-12
+_ROUNDED_UP = 1.0 + 1e-12
 
 
 def exact_noise(run: NoisyDescent, times: float | None) -> DiscreteGaussian | None:
@@ -50,7 +50,7 @@ def ends_apart(run: NoisyDescent) -> float:
     fixed = isinstance(run.batches, FullBatch | Cyclic | ShuffledOnce)
     visits = np.ceil(plan.repeat / (run.steps_per_epoch if fixed else 1))
     moved = np.where(plan.uses_records, visits * plan.step_size, 0.0)
-    return min(diameter, float(np.sum(moved)) * sensitivity * _UP)
+    return min(diameter, float(np.sum(moved)) * sensitivity * _ROUNDED_UP)
 
 
 def _unsmooth(run: NoisyDescent) -> bool:

@@ -106,16 +106,16 @@ class Certified:
         super().__setstate__(state)  # type: ignore[misc]
 
     def __repr__(self, N_CHAR_MAX: int = MOST_LETTERS) -> str:
-        said = " ".join(super().__repr__(N_CHAR_MAX).split())  # type: ignore[call-arg]
+        words = " ".join(super().__repr__(N_CHAR_MAX).split())  # type: ignore[call-arg]
         if "certificate_" not in vars(self):
-            return said
-        return f"{said}\n{vars(self)['certificate_']!r}"
+            return words
+        return f"{words}\n{vars(self)['certificate_']!r}"
 
     def _repr_html_(self) -> str:
         """Return the settings and, once fitted, the verdict, the curve and the reason."""
         settings, *_ = repr(self).splitlines()
-        found = vars(self).get("certificate_")
-        shown = "<p>Not fitted.</p>" if found is None else found._repr_html_()
+        certificate = vars(self).get("certificate_")
+        shown = "<p>Not fitted.</p>" if certificate is None else certificate._repr_html_()
         return f"<p><code>{escape(settings)}</code></p>{shown}"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
@@ -138,15 +138,15 @@ class Certified:
         check_is_fitted(self, "certificate_")
         return vars(self)["certificate_"].plot(axis)
 
-    def _document(self, delta: float | None, said: dict[str, str]) -> dict[str, Any]:
+    def _document(self, delta: float | None, given: dict[str, str]) -> dict[str, Any]:
         check_is_fitted(self, "certificate_")
-        named = {"product": self._product(), "date": date.today().isoformat()} | said
+        named = {"product": self._product(), "date": date.today().isoformat()} | given
         try:
             particulars = Particulars(**named)
         except TypeError:
             raise InvalidDescription(
                 "particulars must be dataset, organisation, responsible, product or date, got "
-                f"{', '.join(said)!r:.80}."
+                f"{', '.join(given)!r:.80}."
             ) from None
         return certificate_document(
             vars(self)["certificate_"],

@@ -21,7 +21,7 @@ from wane.guarantees import GaussianDP
 from wane.numerics.roots import smallest_integer_satisfying
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 
-_RAISED = 1e-13
+_ROUNDING = 1e-13
 
 SUM_TOLERANCE = 1e-12
 """How far the sum of given probabilities may be from one."""
@@ -253,4 +253,4 @@ def _positive(mu: float) -> float:
 
 
 def _raised(value: float) -> float:
-    return inflate(value, _RAISED)
+    return inflate(value, _ROUNDING)

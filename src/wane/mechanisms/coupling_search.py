@@ -19,7 +19,7 @@ from wane.describe.arrays import read_only
 from wane.mechanisms.coupling import coupled_renyi, probabilities
 
 _SHARPNESS = (3.0, 30.0, 300.0)
-_FAR = 700.0
+_LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,9 @@ class _Problem:
             ratio = np.where(here, (between / np.where(here, self.second, 1.0)) ** (a - 1.0), 0.0)
         total = float((ratio * between).sum())
         local = (np.log(size) - a * np.log(between)) / (a - 1.0)
-        local = np.where(here, np.clip(local, -_FAR, _FAR), -_FAR)
+        local = np.where(
+            here, np.clip(local, -_LARGEST_EXPONENT, _LARGEST_EXPONENT), -_LARGEST_EXPONENT
+        )
         share = special.softmax(sharpness * local)
         slope = (weight @ self.rows.T) / size[:, None] - 1.0 / between[:, None]
         gradient = a / (a - 1.0) * (share[:, None] * slope + (ratio / total)[:, None])

@@ -16,7 +16,7 @@ from wane.describe.noise import GradientNoise
 from wane.numerics.rounding import inflate
 from wane.theorems.log_sobolev.dynamics import contraction_gap, log_one_minus
 
-_RAISED = 1e-13
+_ROUNDING = 1e-13
 _MOST_STEPS = 10**15
 
 
@@ -61,7 +61,7 @@ def descent_noise(
     n = arguments.whole("records", records, least=1)
     count = arguments.whole("steps", steps, least=1)
     spread = float((2 - gap) / gap) * math.tanh(-0.5 * count * log_one_minus(gap))
-    return GradientNoise(max(inflate(total / n / level * math.sqrt(spread), _RAISED), 1e-300))
+    return GradientNoise(max(inflate(total / n / level * math.sqrt(spread), _ROUNDING), 1e-300))
 
 
 def plan_descent(
@@ -114,7 +114,7 @@ def plan_descent(
         step_size=step_size,
     )
     best = 0.5 * smoothness * floor * (D / (D + floor))
-    return DescentPlan(steps, noise, inflate(risk(steps), 1e-12), ideal, inflate(best, _RAISED))
+    return DescentPlan(steps, noise, inflate(risk(steps), 1e-12), ideal, inflate(best, _ROUNDING))
 
 
 def excess_risk(
@@ -138,11 +138,11 @@ def excess_risk(
     d = arguments.whole("dimension", dimension, least=1)
     D = arguments.real("start_distance_squared", start_distance_squared, least=0.0)
     if count == 0:
-        return inflate(0.5 * smoothness * D, _RAISED)
+        return inflate(0.5 * smoothness * D, _ROUNDING)
     exponent = 2.0 * count * log_one_minus(gap)
     left = math.exp(exponent) * (1.0 + 1e-15 * min(-exponent, 1e4))
     noise = d * (step_size * std) ** 2 * -math.expm1(exponent) / float(gap * (2 - gap))
-    return inflate(0.5 * smoothness * (left * D + noise), _RAISED)
+    return inflate(0.5 * smoothness * (left * D + noise), _ROUNDING)
 
 
 def output_perturbation_risk(
@@ -166,4 +166,4 @@ def output_perturbation_risk(
     d = arguments.whole("dimension", dimension, least=1)
     n = arguments.whole("records", records, least=1)
     reach = Fraction(total) / (n * Fraction(strong_convexity) * Fraction(level))
-    return inflate(0.5 * M * d * float(reach) ** 2, _RAISED)
+    return inflate(0.5 * M * d * float(reach) ** 2, _ROUNDING)

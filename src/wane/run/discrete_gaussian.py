@@ -34,9 +34,9 @@ from wane.errors import InvalidDescription
 from wane.guarantees import RenyiDP
 from wane.run.grid import FINER, protecting_noise, release_grid, to_grid
 
-_UP = 1.0 + 1e-14
+_ROUNDED_UP = 1.0 + 1e-14
 _EXACT = 2.0**52
-_FAR = 2.0**900
+_LARGEST_STEPS = 2.0**900
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class DiscreteGaussian:
         variance = (Fraction(self.std) / Fraction(self.spacing)) ** 2
         with np.errstate(all="ignore"):
             steps = to_grid(np.asarray(values, dtype=np.float64), self.spacing) / self.spacing
-        steps = np.clip(np.nan_to_num(steps, nan=0.0), -_FAR, _FAR).ravel()
+        steps = np.clip(np.nan_to_num(steps, nan=0.0), -_LARGEST_STEPS, _LARGEST_STEPS).ravel()
         moved = [int(step) + sample(variance) for step in steps.tolist()]
         return np.array([float(k) * self.spacing for k in moved]).reshape(np.shape(values))
 
@@ -101,8 +101,8 @@ class DiscreteGaussian:
         """
         D = arguments.real("sensitivity", sensitivity, least=0.0)
         p = arguments.whole("dimension", dimension, least=1)
-        shift = (D + self.spacing * math.sqrt(p)) / self.std * _UP
-        return RenyiDP.zcdp(shift * shift / 2.0 * _UP)
+        shift = (D + self.spacing * math.sqrt(p)) / self.std * _ROUNDED_UP
+        return RenyiDP.zcdp(shift * shift / 2.0 * _ROUNDED_UP)
 
 
 def sample(variance: Fraction) -> int:

@@ -19,7 +19,7 @@ from wane.theorems.gibbs.transfer import exact_draws
 
 MOST_STEPS = 2_000_000
 """Longer chains are refused unless asked for by number."""
-_SLACK = 1.0 + 1e-12
+_ROUNDED_UP = 1.0 + 1e-12
 """Calibrated temperatures are this much warmer than their formula, which covers its rounding."""
 
 
@@ -134,9 +134,9 @@ def calibrated(
     bend = posterior.target.strong_convexity - prior * posterior.descent_temperature
     root = math.sqrt(max(bend * bend + 4.0 * prior * goal * goal, 0.0))
     t = 2.0 * goal * goal / (bend + root) if bend > 0.0 else (root - bend) / (2.0 * prior)
-    found = replace(posterior, temperature=max(t * n * _SLACK, coldest))
+    found = replace(posterior, temperature=max(t * n * _ROUNDED_UP, coldest))
     while exact_draws(found, samples=samples).epsilon(delta) > epsilon:
-        found = replace(found, temperature=found.temperature * _SLACK)
+        found = replace(found, temperature=found.temperature * _ROUNDED_UP)
     return found
 
 

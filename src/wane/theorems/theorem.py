@@ -17,7 +17,7 @@ D_contra = TypeVar("D_contra", contravariant=True)
 C = TypeVar("C")
 C_co = TypeVar("C_co", covariant=True)
 
-MODEST = "numbers nearer to one"
+NEARER_TO_ONE = "numbers nearer to one"
 """What to try where floating-point numbers end."""
 
 
@@ -232,7 +232,7 @@ class Theorem(Generic[C_co]):
                     return Applies(self, findings, self.formula(description, *values))
         except (ArithmeticError, InvalidDescription) as error:
             # the description is valid, so what a formula refuses has left the range of doubles
-            findings = (*findings, Finding(*IN_RANGE, False, str(error), MODEST))
+            findings = (*findings, Finding(*IN_RANGE, False, str(error), NEARER_TO_ONE))
         return Refuses(self, findings)
 
     @property

@@ -70,7 +70,8 @@ def exact_draws(posterior: Posterior, *, samples: int = 1) -> GaussianDP:
 
 Curve = Callable[[float], float]
 
-_HAIR = 1.0 - 1e-6
+_ORDER_MARGIN = 1.0 - 1e-6
+"""Divergences grow with the order, so a slightly smaller order covers rounding."""
 _LEAST_ORDER = 1.001
 """Below it the bound of this order is used: nearer to one the exponents lose their digits."""
 
@@ -127,7 +128,7 @@ class TransferredCurve:
         best = math.inf
         if order < _LEAST_ORDER:
             return self(_LEAST_ORDER)
-        known, orders = self.closeness, tuple(o * _HAIR for o in self.closeness.orders)
+        known, orders = self.closeness, tuple(o * _ORDER_MARGIN for o in self.closeness.orders)
         for A, chain_first in zip(orders, known.chain_first, strict=True):
             if not order < A or not chain_first < best:
                 continue

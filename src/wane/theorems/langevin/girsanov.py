@@ -35,7 +35,7 @@ from wane.theorems.lemmas.moments import (
 )
 from wane.theorems.lemmas.shifted_girsanov import Free, Grouping, ShiftedGirsanov
 
-_UP = 1e-13
+_ROUNDING = 1e-13
 
 
 def largest_variance(x: Letters) -> float:
@@ -55,13 +55,13 @@ def convex_divergence(
     rest = 1.0 - 1.0 / q1 - 1.0 / q2
     if not (min(q1, q2) > 1.0 and rest > 0.0 and 0.0 < u3 < 1.0) or math.isinf(x.r0):
         return math.inf
-    price = inflate(q1 * 0.5 * girsanov_price(direction, 1.0 / rest, order), _UP)
+    price = inflate(q1 * 0.5 * girsanov_price(direction, 1.0 / rest, order), _ROUNDING)
     within, moved = _one_step(x, price, u3)
     rate = q2 / q1 * x.N * moved * x.L**2
     spread = log_moment_of_normal(
-        inflate(rate, _UP), d=x.d, variance=largest_variance(x), offset=x.r0
+        inflate(rate, _ROUNDING), d=x.d, variance=largest_variance(x), offset=x.r0
     )
-    return inflate((x.N * within / q1 + spread / q2) / (order - 1.0), _UP)
+    return inflate((x.N * within / q1 + spread / q2) / (order - 1.0), _ROUNDING)
 
 
 def lipschitz_divergence(
@@ -73,15 +73,17 @@ def lipschitz_divergence(
     """
     if not (q1 > 1.0 and 0.0 < u3 < 1.0):
         return math.inf
-    price = inflate(q1 * 0.5 * girsanov_price(direction, q1 / (q1 - 1.0), order), _UP)
+    price = inflate(q1 * 0.5 * girsanov_price(direction, q1 / (q1 - 1.0), order), _ROUNDING)
     within, moved = _one_step(x, price, u3)
-    return inflate(x.N * (within + moved * x.B**2) / q1 / (order - 1.0), _UP)
+    return inflate(x.N * (within + moved * x.B**2) / q1 / (order - 1.0), _ROUNDING)
 
 
 def _one_step(x: Letters, price: float, u3: float) -> tuple[float, float]:
     """Return the price of the noise within one step, and the factor of the squared gradient."""
     angle = 2.0 * x.L * x.eta * math.sqrt(price / (1.0 - u3))
-    return 0.5 * x.d * minus_log_cos(inflate(angle, _UP)), price * x.L**2 * x.eta**3 / (3.0 * u3)
+    return 0.5 * x.d * minus_log_cos(inflate(angle, _ROUNDING)), price * x.L**2 * x.eta**3 / (
+        3.0 * u3
+    )
 
 
 def mixing_divergence(
@@ -99,10 +101,10 @@ def mixing_divergence(
     grown = 2.0 * m * time
     per_square = m / (2.0 * math.expm1(min(grown, 700.0)))  # a shorter time is valid
     if order == 1.0:
-        return inflate(per_square * (math.sqrt(d * spread) + offset) ** 2, _UP)
-    rate = inflate(order * (order - 1.0) * per_square, _UP)
+        return inflate(per_square * (math.sqrt(d * spread) + offset) ** 2, _ROUNDING)
+    rate = inflate(order * (order - 1.0) * per_square, _ROUNDING)
     moment = log_moment(rate, d=d, variance=spread, offset=offset)
-    return inflate(moment / (order - 1.0), _UP)
+    return inflate(moment / (order - 1.0), _ROUNDING)
 
 
 def weak_triangle(order: float, exponent: float, first: float, second: float) -> float:

@@ -20,7 +20,7 @@ from wane.theorems.lemmas.moments import (
     minus_log_one_minus,
 )
 
-_UP = 1e-12
+_ROUNDING = 1e-12
 _VOLTERRA = 4.0 / math.pi**2
 """int_0^h |int_0^t V|^2 dt <= this h^2 int_0^h |V|^2 dt, with equality for a quarter cosine."""
 
@@ -61,7 +61,7 @@ def steering_cost(x: KineticLetters, window: int) -> float:
         r * scale * math.fsum(c * means[k] for k, c in enumerate(poly))
         for poly, scale in zip(_SQUARES, (1.0, r, r * r), strict=True)
     ]
-    return inflate(_norm_through(G, x.gam) + x.mu * x.L * _norm_through(H, x.gam), _UP)
+    return inflate(_norm_through(G, x.gam) + x.mu * x.L * _norm_through(H, x.gam), _ROUNDING)
 
 
 _GAUSS = ((-math.sqrt(0.6), 5.0 / 9.0), (0.0, 8.0 / 9.0), (math.sqrt(0.6), 5.0 / 9.0))
@@ -138,13 +138,13 @@ def kinetic_divergence(
     own = 1.0 - free.w_start - free.w_drift
     drift = (cost * step.k1 * total) ** 2 / free.w_drift
     inside = _VOLTERRA * (x.mu * x.L * x.eta) ** 2 * free.window * x.eta / own
-    doubt = _UP + 4e-15 * (x.gam * x.eta + step.k1) * (1.0 / step.gap + x.N - free.window)
+    doubt = _ROUNDING + 4e-15 * (x.gam * x.eta + step.k1) * (1.0 / step.gap + x.N - free.window)
     W = inflate(lam * (drift + inside), doubt)
     A0 = free.q2 * lam * (cost * x.gam) ** 2 * math.exp(2.0 * faded) / free.w_start
     A0 = inflate(A0, doubt + 4e-15 * abs(faded))
     start = log_moment(A0, d=x.d, variance=x.s0 + 1.0 / x.m, offset=x.r0)
     noise = 0.5 * x.d / free.q1 * minus_log_one_minus(2.0 * free.q1 * W * x.mu)
-    return inflate((noise + start / free.q2) / (order - 1.0), _UP)
+    return inflate((noise + start / free.q2) / (order - 1.0), _ROUNDING)
 
 
 def kinetic_discretisation(
@@ -160,11 +160,11 @@ def kinetic_discretisation(
         return math.inf
     lam = girsanov_price(direction, q / (q - 1.0), order)
     strength = q * lam * x.mu * x.L**2 / (2.0 * x.gam) * _VOLTERRA * x.eta**2
-    z = inflate(4.0 * strength * x.mu / x.gam, _UP)
+    z = inflate(4.0 * strength * x.mu / x.gam, _ROUNDING)
     if not z <= 1.0:
         return math.inf
     b = z / (2.0 * (1.0 + math.sqrt(1.0 - z)))
     tau = x.N * x.eta if time is None else time
     potential = log_moment_of_normal(0.5 * b * x.L, d=x.d, variance=x.s0, offset=x.r0)
     velocity = 0.5 * x.d * minus_log_one_minus(b)
-    return inflate((b * x.gam * x.d * tau + velocity + potential) / q / (order - 1.0), _UP)
+    return inflate((b * x.gam * x.d * tau + velocity + potential) / q / (order - 1.0), _ROUNDING)

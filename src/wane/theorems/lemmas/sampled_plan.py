@@ -45,8 +45,10 @@ AFFORDABLE = 0.9
 """The most of delta that may be, where a smaller cap keeps steps from expanding."""
 _LARGEST_TILT = 400.0
 _STEADY = 1e-12  # growth of a step that rounding alone explains
-_FAR = 1e100  # stands for a distance that nobody bounds: hopeless, but finite
-_HOPELESS = 1e200  # stands for an infinite divergence: times any number of steps still finite
+_UNBOUNDED_DISTANCE = 1e100  # stands for a distance that nobody bounds: hopeless, but finite
+_UNBOUNDED_DIVERGENCE = (
+    1e200  # stands for an infinite divergence: times any number of steps still finite
+)
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ class SampledPlan:
         """Return how far apart the runs can be before the last `horizon` steps."""
         if not self.tracked:
             return self.run.domain.diameter
-        return min(self._tracked(cap)(self.run.total_steps - horizon), _FAR)
+        return min(self._tracked(cap)(self.run.total_steps - horizon), _UNBOUNDED_DISTANCE)
 
     @lru_cache(maxsize=16)  # noqa: B019
     def _tracked(self, cap: int) -> Callable[[int], float]:
@@ -281,7 +283,7 @@ class SampledPlan:
         if theta != 1.0:
             horizons, distances = self._profiles(cap, 1.0)
             with np.errstate(over="ignore"):
-                return horizons, np.minimum(distances / theta, _HOPELESS)
+                return horizons, np.minimum(distances / theta, _UNBOUNDED_DIVERGENCE)
         return self.profile(cap, 1.0)
 
     @lru_cache(maxsize=64)  # noqa: B019
@@ -293,7 +295,7 @@ class SampledPlan:
             for i, excess in enumerate(EXCESSES):
                 if (1.0 + excess) * atom.mu <= _LARGEST_TILT:
                     made[i, j] = atom.renyi(1.0 + excess)
-        return np.asarray(np.minimum(made, _HOPELESS))
+        return np.asarray(np.minimum(made, _UNBOUNDED_DIVERGENCE))
 
     def divergence(self, order: float) -> float:
         """Return a bound on the Renyi divergence of this order."""

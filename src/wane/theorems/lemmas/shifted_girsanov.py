@@ -126,7 +126,7 @@ class Pieces:
     W: float
 
 
-NOTHING = Pieces(math.inf, math.inf, math.inf)
+NO_BOUND = Pieces(math.inf, math.inf, math.inf)
 
 
 class ShiftedGirsanov:
@@ -184,7 +184,7 @@ class ShiftedGirsanov:
         W = lam * x.L**2 * x.eta**3 / (3.0 * free.u3) + lam * a1 * a / (gbar * x.eta * free.k1)
         summed = self._induction(first, x.eta / lam, a, free)
         if summed is None or math.isinf(C):
-            return NOTHING
+            return NO_BOUND
         last, J, noise = summed
         up = 1.0 + self.doubt
         C, W = C + noise + J * a * a0, W + J * a * a1 / gbar

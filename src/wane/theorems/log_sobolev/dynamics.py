@@ -24,7 +24,7 @@ from wane.numerics.rounding import inflate
 RAISED = 1e-14
 """Far above the rounding of any formula here, each being a handful of well-conditioned steps."""
 
-TINY = 1e-300
+SMALLEST_BOUND = 1e-300
 """A positive value is never reported smaller, so that no underflow can hide a leak."""
 
 HUGE = 1e300
@@ -112,7 +112,7 @@ def warm_start(
     start = arguments.real("start_divergence", start_divergence(above), least=0.0, finite=False)
     if start == 0.0:
         return _scaled(fresh, a)
-    old = math.inf if math.isinf(start) else max(kept * start / below, TINY)
+    old = math.inf if math.isinf(start) else max(kept * start / below, SMALLEST_BOUND)
     return _scaled(fresh + old, a)
 
 
@@ -150,7 +150,7 @@ class LangevinStep:
         """Return the spread after the map, before the noise, rounded up."""
         if self.lipschitz == 0.0 or spread == 0.0:
             return 0.0
-        return max(inflate(self.lipschitz * (self.lipschitz * spread), 4e-16), TINY)
+        return max(inflate(self.lipschitz * (self.lipschitz * spread), 4e-16), SMALLEST_BOUND)
 
     def noisy(self, spread: float) -> float:
         """Return the spread after map and noise, rounded up; infinity where nothing is known."""
@@ -343,11 +343,11 @@ def _after(step: LangevinStep, rho: float, stretched: float) -> float:
         shift = root * math.sqrt(stretched) + S * eta
         total = stretched + 2.0 * tau * eta
         apart = shift / math.sqrt(2.0 * total)
-        return max(inflate(apart * apart, 4e-15), TINY)
+        return max(inflate(apart * apart, 4e-15), SMALLEST_BOUND)
     if S == 0.0:
         return rho
     fresh = 0.5 * S * math.sqrt(eta) / math.sqrt(tau)
-    return max(inflate(rho + fresh * fresh, 4e-15), TINY)
+    return max(inflate(rho + fresh * fresh, 4e-15), SMALLEST_BOUND)
 
 
 def _energy(gradient_sensitivity: float, temperature: float, time: float) -> float:
@@ -358,12 +358,12 @@ def _energy(gradient_sensitivity: float, temperature: float, time: float) -> flo
     if S == 0.0 or T == 0.0:
         return 0.0
     root = S / math.sqrt(tau) * math.sqrt(T)
-    return max(inflate(root * root, RAISED), TINY)
+    return max(inflate(root * root, RAISED), SMALLEST_BOUND)
 
 
 def _scaled(energy: float, factor: float) -> float:
     """Return the product of non-negative numbers, rounded up; zero only if the first is."""
-    return 0.0 if energy == 0.0 else max(inflate(energy * factor, RAISED), TINY)
+    return 0.0 if energy == 0.0 else max(inflate(energy * factor, RAISED), SMALLEST_BOUND)
 
 
 def _share(x: float) -> float:
