@@ -9,7 +9,7 @@ from scipy import stats
 
 from runs import make_run
 from wane import Poisson, calibrate, certify
-from wane.certificates.attack_goals import AdvantageGoal, DetectionGoal, GuessGoal
+from wane.certificates.goals import AdvantageGoal, DetectionGoal, GuessGoal
 from wane.cli import main
 from wane.describe import GradientNoise
 from wane.errors import InvalidDescription

@@ -30,7 +30,6 @@ from wane.theorems.theorem import Applies, Refuses
 
 ROOMS = (
     "certificates",
-    "describe.accuracy",
     "describe.diffusion",
     "describe.domains",
     "describe.hierarchy",

@@ -11,10 +11,9 @@ from functools import cache
 from wane import arguments
 from wane.certificates.analyse import FactsOf, certify_with, no_facts
 from wane.certificates.certificate import Certificate
-from wane.certificates.goals import goal_of
+from wane.certificates.goals import PrivacyGoal, goal_of
 from wane.certificates.parts import gaussian_mu_of
 from wane.certificates.presented import PresentedCalibration
-from wane.certificates.targets import PrivacyGoal
 from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import Guarantee

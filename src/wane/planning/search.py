@@ -10,8 +10,7 @@ from typing import Any
 
 from wane import arguments
 from wane.certificates import Certificate, calibrate
-from wane.certificates.goals import goal_of
-from wane.certificates.targets import PrivacyGoal
+from wane.certificates.goals import PrivacyGoal, goal_of
 from wane.describe import Adjacency, GradientNoise, NoisyDescent
 from wane.describe.schedule import Phase
 from wane.describe.words import adjacency_of

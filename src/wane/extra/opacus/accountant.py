@@ -28,8 +28,7 @@ from wane.describe.domains import Unbounded
 from wane.describe.noise import Noise
 from wane.errors import InvalidDescription
 from wane.extra.opacus.charges import Charges
-from wane.extra.opacus.declared import Declared
-from wane.extra.opacus.loaders import Order, Sampling
+from wane.extra.opacus.loaders import Declared, Order, Sampling
 from wane.extra.opacus.watching import Watch
 from wane.extra.torch import round_to
 from wane.guarantees import Guarantee

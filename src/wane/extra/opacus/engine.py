@@ -13,8 +13,7 @@ from wane.describe import Adjacency
 from wane.describe.domains import Domain
 from wane.errors import InvalidDescription
 from wane.extra.opacus.accountant import NAME, PLANS_POISSON, HiddenStateAccountant
-from wane.extra.opacus.declared import Declared
-from wane.extra.opacus.loaders import sampling_of
+from wane.extra.opacus.loaders import Declared, sampling_of
 from wane.extra.opacus.watching import Watch
 
 _DECLARED: WeakKeyDictionary[Any, Declared] = WeakKeyDictionary()

@@ -1,4 +1,4 @@
-"""How a loader chooses its batches, read from the loader itself."""
+"""How a loader chooses its batches, read from the loader itself, and what nobody can read there."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from torch.utils.data import (
 from torch.utils.data.distributed import DistributedSampler
 
 from wane.describe import Adjacency, Cyclic, Poisson
+from wane.describe.domains import Domain
 from wane.errors import InvalidDescription
 from wane.extra.opacus.heads import leaves
 from wane.extra.torch_loaders import FixedBatches
@@ -268,3 +269,32 @@ def _watch(thing: Any, handed: Handed, tell: Callable[[Any], None]) -> None:
 
     body = {"__iter__": iterate, "watched_kind": kind_of(thing)}
     thing.__class__ = type(kind.__name__, (kind,), body)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a caller adds to what is read; all of it is optional.
+
+    Attributes:
+        adjacency: which data sets must be indistinguishable.  Left out: add-remove for Poisson
+            batches, as Opacus means it, zero-out for others.
+        domain: a set or regulariser; its prox is applied to the weights after each step.
+        poisson_sampling: checked against the loader.
+    """
+
+    adjacency: Adjacency | None = None
+    domain: Domain | None = None
+    poisson_sampling: bool | None = None
+
+    def check_against(self, sampling: Sampling) -> None:
+        """Refuse what contradicts the loader."""
+        if self.poisson_sampling not in (None, sampling.poisson):
+            raise InvalidDescription(
+                f"poisson_sampling must agree with the loader, which draws {sampling.order.value}, "
+                f"got {self.poisson_sampling}; leave it out, it is read from the loader."
+            )
+        if self.adjacency is Adjacency.ADD_REMOVE and not sampling.poisson:
+            raise InvalidDescription(
+                f"adjacency must be zero-out or replace-one for {sampling.order.value}, got "
+                "add-remove; adding a record would move the others to other batches."
+            )
