@@ -1,11 +1,16 @@
 """Noise that has no formula: the least that will do, found with few answers, from any start."""
 
 import importlib
+import json
+import math
 from dataclasses import replace
 
 import pytest
 
 import wane
+from wane.cli import main
+from wane.describe.domains import Unbounded
+from wane.describe.fields import run_to_fields
 from wane.errors import InvalidDescription, Unreachable
 
 home = importlib.import_module("wane.certificates.calibration")
@@ -234,3 +239,54 @@ def test_a_curve_along_the_step_size_is_made_of_certificates():
     scheduled = replace(run, steps=None, step_size=None, noise=None, schedule=list(run.plan))
     with pytest.raises(wane.InvalidDescription, match="over must not be step-size"):
         wane.curve(scheduled, over="step-size", start=0.1, stop=1.0)
+
+
+CYCLIC = wane.NoisyDescent(
+    objective=wane.Objective(gradient_bound=1.0, smoothness=0.5, strong_convexity=0.0, ridge=0.2),
+    records=60,
+    steps=47,
+    step_size=0.5,
+    noise=wane.NoiseMultiplier(2.0),
+    batches=wane.Cyclic(5),
+)
+
+
+@pytest.mark.parametrize("domain", [Unbounded(), wane.Ball(0.3)])
+def test_a_curve_over_positions_is_that_of_each_record(domain):
+    """Linear losses, followed step by step for one batch of the order, leak at least half of it."""
+    run = replace(CYCLIC, domain=domain)
+    made = wane.curve(run, over="position", delta=1e-5)
+    assert made.values == tuple(range(1, 13))
+    mus = wane.mu_by_position(run)
+    assert made.best == tuple(wane.GaussianDP(float(mu)).epsilon(1e-5) for mu in mus)
+    assert max(made.best) == pytest.approx(wane.certify(run).epsilon(1e-5), rel=1e-9)
+    (name,) = made.theorems
+    assert name == ("last_iterate" if math.isinf(domain.diameter) else "last_iterate_bounded")
+    # a batch that is used for the last time so many steps before the end has faded since then
+    for place, epsilon in zip(made.values, made.best, strict=True):
+        gap = variance = 0.0
+        for step in range(run.steps):
+            keep = 1.0 - run.step_size * 0.2  # losses that do not bend at all
+            moved = run.step_size * 2.0 / 5 if step % 12 == place - 1 else 0.0
+            gap = keep * gap + moved
+            variance = keep**2 * variance + (run.step_size * 2.0 / 5) ** 2
+        if math.isinf(domain.diameter):
+            exact = wane.GaussianDP(gap / math.sqrt(variance)).epsilon(1e-5)
+            assert exact * (1.0 - 1e-9) <= epsilon <= exact * 2.0
+
+
+def test_a_curve_over_some_positions(tmp_path, capsys):
+    few = wane.curve(CYCLIC, over="position", start=2, stop=12.0, points=3)
+    assert few.values == (2, 7, 12)
+    for wrong in ({"start": 0}, {"stop": 13}, {"start": 2.5}, {"start": 5, "stop": 4}):
+        with pytest.raises(InvalidDescription, match="must be"):
+            wane.curve(CYCLIC, over="position", **wrong)
+    with pytest.raises(InvalidDescription, match="say where to begin"):
+        wane.curve(CYCLIC, over="steps", stop=3)
+    with pytest.raises(wane.NoTheoremApplies, match="by position"):
+        wane.curve(replace(CYCLIC, batches=wane.Poisson(5)), over="position")
+    place = tmp_path / "cyclic.json"
+    place.write_text(json.dumps(run_to_fields(CYCLIC)))
+    assert main(["curve", str(place), "--over", "position", "--from", "2", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["over"] == "position" and printed["values"][0] == 2

@@ -13,7 +13,6 @@ import wane
 from wane import InvalidDescription
 from wane.modulus import (
     BestPath,
-    NoisyDescentAscent,
     best_path,
     bounded_change,
     descent_ascent,
@@ -232,23 +231,6 @@ def test_values_are_read_upwards() -> None:
     found = best_path(modulus=rows, shifts=[0.0, 0.0], noise_stds=[1.0, 1.0], distance=2.0)
     # staying within the first value costs nothing more: 0.8 is left, then at most 0.1
     assert found.mu <= math.hypot(0.0, 0.1) * (1.0 + 1e-12)
-
-
-def test_descent_ascent_is_never_worse_than_composition() -> None:
-    constants = {"gradient_bound": 1.0, "smoothness": 1.0, "records": 100, "step_size": 0.1}
-    for steps in (1, 30, 1000):
-        run = NoisyDescentAscent(steps=steps, noise_std=0.5, diameter=0.05, **constants)
-        composed = math.sqrt(steps) * (2.0 / 100) / 0.5
-        assert run.guarantee.mu <= composed * (1.0 + 1e-9)
-    assert run.guarantee.mu < 0.8 * composed
-    strong = NoisyDescentAscent(
-        steps=300, noise_std=0.5, strong_monotonicity=0.9, diameter=2.0, **constants
-    )
-    c = math.sqrt(1.0 - 2.0 * 0.1 * 0.9 + 0.01)
-    limit = (2.0 / 100) / 0.5 * math.sqrt((1.0 + c) / (1.0 - c))
-    assert 0.9 * limit <= strong.guarantee.mu <= limit * (1.0 + 1e-6)
-    with pytest.raises(InvalidDescription, match="strong_monotonicity"):
-        NoisyDescentAscent(steps=1, noise_std=0.5, strong_monotonicity=0.9, **constants)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ FILES = (
     "dissipative.toml",
     "cyclic.toml",
     "public.toml",
+    "game.toml",
     "people.toml",
 )
 

@@ -6,6 +6,7 @@ import importlib
 import math
 import pkgutil
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, partial
 from types import ModuleType
 from typing import Any
@@ -30,6 +31,7 @@ from wane.mechanisms import (
     NestedRelease,
     OrnsteinUhlenbeckMechanism,
 )
+from wane.modulus import NoisyDescentAscent
 from wane.theorems.theorem import Hypothesis, Theorem
 
 
@@ -81,7 +83,7 @@ def cases() -> tuple[Case, ...]:
 
 
 def mechanisms() -> list[Case]:
-    """Diffusions and a kernel, with the joint laws of what they release."""
+    """Diffusions, a kernel and a game, with the joint laws of what they release."""
     process = OrnsteinUhlenbeckMechanism(
         sensitivity=1.5, time=0.5, reversion=0.8, diffusion_scale=1.2, adjacency="zero-out"
     )
@@ -101,6 +103,15 @@ def mechanisms() -> list[Case]:
     stated = StatedRelease(
         name="a vote", source="a page", adjacency=Adjacency.ZERO_OUT, epsilon=1.0, delta=0.0
     )
+    game = NoisyDescentAscent(
+        gradient_difference_bound=2.0,
+        smoothness=1.0,
+        strong_monotonicity=1.0,
+        records=2,
+        steps=5,
+        step_size=0.4,
+        noise_std=1.5,
+    )
     kernel = KernelRelease(stated, [[0.7, 0.3], [0.1, 0.9]], power=2)
     return [
         Case(process, lambda: [_joint(process, [[0.5]])]),
@@ -111,6 +122,8 @@ def mechanisms() -> list[Case]:
         Case(slanted, lambda: [_slanted(slanted, [[0.5]])]),
         Case(forked, lambda: [_slanted(slanted, [[0.5, 0.4], [0.5, 1.0]])]),
         Case(kernel, _voted),
+        Case(game, lambda: [_played(game)]),
+        Case(replace(game, adjacency="zero-out"), lambda: [Gaussians(math.inf)]),
     ]
 
 
@@ -156,6 +169,16 @@ def _slanted(process: Any, lines: list[list[float]]) -> Gaussians:
     inner = shift.T @ np.linalg.solve(np.block(blocks), shift)
     root = np.linalg.cholesky(np.array(process.sensitivity))
     return Gaussians(math.sqrt(float(np.linalg.eigvalsh(root.T @ inner @ root)[-1])))
+
+
+def _played(game: Any) -> Gaussians:
+    """f = (m/2) x^2 - (m/2) y^2 + b x, where one record changes b: every step contracts alike."""
+    mean = variance = 0.0
+    for _ in range(game.steps):
+        keep = 1.0 - game.step_size * game.strong_monotonicity
+        mean = keep * mean + game.step_size * game.gradient_difference_bound / game.records
+        variance = keep**2 * variance + (game.step_size * game.noise_std) ** 2
+    return Gaussians(mean / math.sqrt(variance))
 
 
 def _voted() -> list[Masses]:

@@ -124,6 +124,10 @@ NEVER_FALSE: dict[tuple[str, str], str] = {
     ("branched_release", "declared_sensitivity_of_tree"): DECLARED,
     ("linear_diffusion_release", "declared_ellipsoid"): DECLARED,
     ("kernel_amplification", "declared_before"): DECLARED,
+    ("saddle_last_iterate", "declared_monotone"): (
+        "it is what the kind of description means; fields that are not monotone are described by "
+        "none"
+    ),
     ("girsanov_kinetic", "stationary_velocity"): IMPLIED,  # every underdamped chain starts so
     ("steered_kinetic", "stationary_velocity"): IMPLIED,
     ("steered_kinetic", "strongly_convex"): IMPLIED,  # no step brings chains nearer at m <= 0

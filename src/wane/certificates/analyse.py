@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 from wane import arguments
 from wane.certificates.certificate import Certificate
@@ -56,17 +57,19 @@ def certify(
     return Certificate((CertifiedRelease(run, verdicts, facts=known),))
 
 
-FactsOf = Callable[[NoisyDescent], Iterable[Fact]]
+FactsOf = Callable[[Any], Iterable[Fact]]
 """What is true of a run, asked of each run anew, for searches that try several."""
 
 
-def no_facts(run: NoisyDescent) -> tuple[Fact, ...]:
+def no_facts(run: NoisyDescent | Description) -> tuple[Fact, ...]:
     """Return nothing: the description says all that is known of a run."""
     return ()
 
 
 def certify_with(
-    run: NoisyDescent, facts: FactsOf, theorems: Iterable[Theorem[Guarantee]] | None = None
+    run: NoisyDescent | Description,
+    facts: FactsOf,
+    theorems: Iterable[Theorem[Guarantee]] | None = None,
 ) -> Certificate:
     """Return the certificate of a run, with what the function says of this very run."""
     if not callable(facts):

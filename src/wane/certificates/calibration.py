@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
+from typing import Any, Generic, TypeVar
 
 from wane import arguments
 from wane.certificates.analyse import FactsOf, certify_with, no_facts
@@ -15,11 +16,13 @@ from wane.certificates.goals import PrivacyGoal, goal_of
 from wane.certificates.parts import gaussian_mu_of
 from wane.certificates.presented import PresentedCalibration
 from wane.describe import NoisyDescent
+from wane.describe.saddle import NoisyDescentAscent
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import Guarantee
 from wane.numerics.roots import first_at_most
 from wane.theorems.theorem import Theorem
 
+Run = TypeVar("Run", NoisyDescent, NoisyDescentAscent)
 MOST_STEPS = 10**12
 """A run that meets its target here meets it for ever, for all that anyone will notice."""
 
@@ -41,7 +44,7 @@ class Over(Enum):
 
 
 @dataclass(frozen=True, repr=False)
-class Calibrated(PresentedCalibration):
+class Calibrated(PresentedCalibration, Generic[Run]):
     """A run that meets its target, and its certificate.
 
     Attributes:
@@ -62,9 +65,9 @@ class Calibrated(PresentedCalibration):
     note: str = ""
 
     @property
-    def run(self) -> NoisyDescent:
+    def run(self) -> Run:
         """The calibrated description."""
-        run: NoisyDescent = self.certificate.run
+        run: Run = self.certificate.run
         return run
 
     @property
@@ -79,7 +82,7 @@ class Calibrated(PresentedCalibration):
 
 
 def calibrate(
-    run: NoisyDescent,
+    run: Run,
     *,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -91,7 +94,7 @@ def calibrate(
     guess: tuple[float, float] | None = None,
     over: Over | str = Over.NOISE,
     facts: FactsOf = no_facts,
-) -> Calibrated:
+) -> Calibrated[Run]:
     """Return the cheapest setting that meets a target, with its certificate.
 
     Least noise, most steps, or largest step size.  The target is `epsilon` and `delta`, or
@@ -102,10 +105,11 @@ def calibrate(
     another, so `facts` is a function, which is asked of every run that is tried; where it raises
     `Unreachable` it says nothing.  Raises `Unreachable` if no setting will do.
     """
-    arguments.kind("run", run, (NoisyDescent,))
+    arguments.kind("run", run, (NoisyDescent, NoisyDescentAscent))
     attacks = {"advantage": advantage, "attack": attack, "guess": guess}
     goal = goal_of(epsilon=epsilon, delta=delta, renyi=renyi, zcdp=zcdp, mu=mu, **attacks)
-    return _SEARCHES[_over(over)](run, _Search(goal, facts))
+    found: Calibrated[Run] = _SEARCHES[_over(over)](run, _Search(goal, facts))
+    return found
 
 
 def _over(over: Over | str) -> Over:
@@ -123,7 +127,7 @@ class _Search:
     goal: PrivacyGoal
     facts: FactsOf
 
-    def certify(self, run: NoisyDescent, only: Theorem[Guarantee] | None = None) -> Certificate:
+    def certify(self, run: Run, only: Theorem[Guarantee] | None = None) -> Certificate:
         return certify_with(run, self.facts, None if only is None else (only,))
 
     def met_by(self, certificate: Certificate) -> bool:
@@ -138,7 +142,7 @@ class _Search:
         return self.goal.mu_of(self.goal.level_of(certificate))
 
 
-def _least_noise(run: NoisyDescent, target: _Search) -> Calibrated:
+def _least_noise(run: Run, target: _Search) -> Calibrated[Run]:
     start = target.certify(run)
     if not (run.gradient_noise_stds > 0).all() and math.isinf(target.mu_by(start)):
         raise Unreachable(
@@ -166,9 +170,7 @@ def _gaussian_factor(start: Certificate, target: _Search) -> float | None:
     return least / target.mu
 
 
-def _searched_factor(
-    run: NoisyDescent, start: Certificate, target: _Search
-) -> tuple[float, Certificate]:
+def _searched_factor(run: Run, start: Certificate, target: _Search) -> tuple[float, Certificate]:
     """Return the least noise factor and its certificate, by a search with the leading theorem.
 
     Every theorem's mu falls as the noise grows.  So at the least noise with which the leader meets
@@ -199,7 +201,7 @@ def _leader(found: Certificate, target: _Search) -> Theorem[Guarantee] | None:
 
 
 def _least_factor(
-    run: NoisyDescent, target: _Search, leader: Theorem[Guarantee] | None, begin: float
+    run: Run, target: _Search, leader: Theorem[Guarantee] | None, begin: float
 ) -> float:
     """By the mu that each answer amounts to at delta, which falls about as the noise grows."""
     goal = target.mu
@@ -232,7 +234,7 @@ def _stride(last: float, missing: float) -> float:
     return min(max(1.05 * missing, last**2), math.e)
 
 
-def _most_steps(run: NoisyDescent, target: _Search) -> Calibrated:
+def _most_steps(run: Run, target: _Search) -> Calibrated[Run]:
     if run.schedule is not None:
         raise InvalidDescription(
             "over must not be steps when a schedule is given; describe the run with steps, "
@@ -258,8 +260,13 @@ def _most_steps(run: NoisyDescent, target: _Search) -> Calibrated:
     return Calibrated(at(low), Over.STEPS, low, target.goal)
 
 
-def _largest_step_size(run: NoisyDescent, target: _Search) -> Calibrated:
+def _largest_step_size(run: Run, target: _Search) -> Calibrated[Run]:
     """Privacy is not monotone in the step size: scan from above, then bisect one boundary."""
+    if isinstance(run, NoisyDescentAscent):
+        raise InvalidDescription(
+            "over must be noise or steps for descent-ascent, got step-size; its iterates may move "
+            "away from any solution however short the steps are."
+        )
     if run.schedule is not None or run.step_size is None:
         raise InvalidDescription(
             "over must not be step-size when a schedule is given; describe the run with steps, "
@@ -272,7 +279,7 @@ def _largest_step_size(run: NoisyDescent, target: _Search) -> Calibrated:
     def private(step_size: float) -> bool:
         return target.met_by(at(step_size))
 
-    def made(step_size: float, *, note: str = "", limited: bool = True) -> Calibrated:
+    def made(step_size: float, *, note: str = "", limited: bool = True) -> Calibrated[Run]:
         return Calibrated(at(step_size), Over.STEP_SIZE, step_size, target.goal, limited, note)
 
     stable = _longest_stable_step(run)
@@ -312,7 +319,7 @@ def _longest_stable_step(run: NoisyDescent) -> float:
     return longest if math.isinf(longest) else math.nextafter(longest, 0.0)
 
 
-_SEARCHES: dict[Over, Callable[[NoisyDescent, _Search], Calibrated]] = {
+_SEARCHES: dict[Over, Callable[[Any, _Search], Calibrated[Any]]] = {
     Over.NOISE: _least_noise,
     Over.STEPS: _most_steps,
     Over.STEP_SIZE: _largest_step_size,

@@ -74,7 +74,7 @@ def _ratio(lower: float | None, upper: float | None) -> float | None:
     return upper / lower
 
 
-def calibrated_fields(result: Calibrated, delta: float) -> dict[str, Any]:
+def calibrated_fields(result: Calibrated[Any], delta: float) -> dict[str, Any]:
     """Return a calibrated run, its certificate and the value that was searched for."""
     return {
         **certificate_fields(result.certificate, delta=delta),

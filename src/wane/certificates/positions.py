@@ -11,9 +11,10 @@ from wane import arguments
 from wane.arrays import Array
 from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription, NoTheoremApplies
-from wane.theorems.joint_programme.statement import last_iterate
+from wane.guarantees import GaussianDP
+from wane.theorems.joint_programme.statement import last_iterate, last_iterate_bounded
 from wane.theorems.lemmas import positions as records
-from wane.theorems.theorem import Refuses
+from wane.theorems.theorem import Refuses, Theorem
 
 MOST_POSITIONS = 1_000_000
 MOST_STEPS_LISTED = 10_000_000
@@ -30,8 +31,16 @@ def mu_by_position(run: NoisyDescent) -> Array:
             f"batches.size must give at most {MOST_POSITIONS} batches to list them all, "
             f"got {run.steps_per_epoch}; the worst one is what certify() reports."
         )
-    diameter = run.domain.diameter if len(run.plan) <= records.FEW_ROWS else math.inf
-    return np.sqrt(records.hidden_by_position(run, diameter=diameter))
+    return np.sqrt(records.hidden_by_position(run, diameter=_used_diameter(run)))
+
+
+def theorem_by_position(run: NoisyDescent) -> Theorem[GaussianDP]:
+    """Return the theorem that `mu_by_position` follows, record by record."""
+    return last_iterate if math.isinf(_used_diameter(run)) else last_iterate_bounded
+
+
+def _used_diameter(run: NoisyDescent) -> float:
+    return run.domain.diameter if len(run.plan) <= records.FEW_ROWS else math.inf
 
 
 def mu_of_group(run: NoisyDescent, batches: Sequence[int]) -> float:

@@ -60,7 +60,7 @@ def certify_spec(options: Namespace) -> Result:
 def calibrate_spec(options: Namespace) -> Result:
     """`wane calibrate`."""
     result = calibrate(
-        read_run(options.spec),
+        _described(options.spec),
         epsilon=options.epsilon,
         delta=options.delta,
         renyi=None if options.renyi is None else tuple(options.renyi),
@@ -90,7 +90,7 @@ def curve_spec(options: Namespace) -> Result:
     if options.plot:
         check_new(options.plot, force=options.force)
     made = curve(
-        read_run(options.spec),
+        _described(options.spec),
         over=options.over,
         start=options.start,
         stop=options.stop,
@@ -223,6 +223,11 @@ def _noise_kernel(options: Namespace) -> ContinuousKernel | None:
     return LaplaceKernel(scale=options.noise, **shared)
 
 
+def _described(spec: str) -> Any:
+    """Return what a file describes, of whatever kind."""
+    return description_from_fields(spelled_out(read_table(spec)))
+
+
 def _certified(spec: str) -> Certificate:
     """Return the certificate of a file's run, with the facts that stand beside it."""
     given = read_table(spec)
@@ -247,7 +252,7 @@ def proper(delta: float) -> float:
     return delta
 
 
-def _calibrated_text(result: Calibrated, made: dict[str, Any]) -> str:
+def _calibrated_text(result: Calibrated[Any], made: dict[str, Any]) -> str:
     lines = [f"{made['over']:<8} {made['value']:.10g}", f"target   {result.goal}"]
     lines.append(report.certificate_text(made))
     if not result.limited:

@@ -176,9 +176,7 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
     audit.register(verb)
     plan.register(verb)
 
-    _curve(
-        verb("curve", commands.curve_spec, "epsilon along steps, noise or step size, all theorems")
-    )
+    _curve(verb("curve", commands.curve_spec, "epsilon along steps, noise, step size or position"))
     _mixing(verb("mixing", commands.mixing_spec, "steps until projected Langevin forgets"))
     _mechanism(verb("mechanism", commands.mechanism, "release through a diffusion", spec=False))
     _kernel(verb("kernel", commands.kernel, "privacy amplified by a Markov kernel", spec=False))
@@ -223,12 +221,13 @@ def _calibrate(parser: Any) -> None:
 
 
 def _curve(parser: Any) -> None:
-    over = ["steps", "noise", "step-size"]
-    parser.add_argument("--over", choices=over, default="steps", help="along what (default steps)")
-    parser.add_argument(
-        "--from", dest="start", type=number, required=True, metavar="A", help="first"
-    )
-    parser.add_argument("--to", dest="stop", type=number, required=True, metavar="B", help="last")
+    over = ["steps", "noise", "step-size", "position"]
+    words = "along what (default steps); position is that of a record's batch in the order"
+    parser.add_argument("--over", choices=over, default="steps", help=words)
+    words = "first; needed but for positions"
+    parser.add_argument("--from", dest="start", type=number, metavar="A", help=words)
+    words = "last; needed but for positions"
+    parser.add_argument("--to", dest="stop", type=number, metavar="B", help=words)
     parser.add_argument("--points", type=whole, default=25, help="how many (default 25)")
     parser.add_argument("--plot", metavar="FILE", help="also draw it (PNG, SVG or PDF)")
     parser.add_argument("--force", action="store_true", help="replace the file")

@@ -18,6 +18,7 @@ KINDS = {
     "nested-release": "hierarchy:NestedRelease",
     "branched-release": "hierarchy:BranchedRelease",
     "kernel-release": "kernel:KernelRelease",
+    "noisy-descent-ascent": "saddle:NoisyDescentAscent",
     "overdamped-chains": "samples:OverdampedRun",
     "underdamped-chains": "samples:UnderdampedRun",
 }

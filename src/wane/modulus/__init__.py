@@ -4,7 +4,7 @@ Give how far apart a step can drive two points, how far the two runs' steps diff
 the noise; `best_path` finds the cheapest way to bring the runs together, which is a certificate.
 """
 
-from wane.modulus.descent_ascent import NoisyDescentAscent
+from wane.describe.saddle import NoisyDescentAscent
 from wane.modulus.fine_tuning import fine_tuned
 from wane.modulus.path import BestPath, best_path
 from wane.modulus.steps import (

@@ -72,7 +72,7 @@ def descent_ascent(
     """
     M, G = arguments.real("smoothness", smoothness, least=0.0), _change(change)
     m = arguments.real("strong_monotonicity", strong_monotonicity, least=0.0, most=M)
-    return _rows(step_size, lambda eta: modulus_rows.dissipative(eta, 0.0, m, M=M, G=G))
+    return _rows(step_size, lambda eta: modulus_rows.saddle(eta, G, M, m))
 
 
 def sum_of_parts(

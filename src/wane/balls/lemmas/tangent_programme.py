@@ -191,9 +191,9 @@ def meet(
     return sweeps
 
 
-def least_cost(stretches: list[StepsInBalls], distance: arb) -> arb:
-    """Return the least cost found of bringing together runs that are `distance` apart."""
-    sweeps = meet(stretches, lambda _: distance)
+def least_cost(stretches: list[StepsInBalls], distance: Distance) -> arb:
+    """Return the least cost found of bringing together runs that are so far apart."""
+    sweeps = meet(stretches, distance)
     if not sweeps:
         return arb.pos_inf()
     best = min(sweeps, key=lambda sweep: float(np.min(sweep.costs)))

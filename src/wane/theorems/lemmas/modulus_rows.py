@@ -96,6 +96,6 @@ def dissipative(
     return rows[0] if len(rows) == 1 else Least(tuple(rows))
 
 
-def saddle(eta: float, G: float, M: float) -> Least:
-    """Descent-ascent with a monotone, bounded, Lipschitz field."""
-    return Least((nonsmooth_convex(eta, G), affine(1.0 + (eta * M) ** 2)))
+def saddle(eta: float, G: float, M: float, m: float = 0.0) -> Modulus:
+    """Descent-ascent with an m-monotone field: psi(w) = (1 - 2 eta m) w + eta^2 min(M^2 w, G^2)."""
+    return dissipative(eta, 0.0, m, M=M, G=G)

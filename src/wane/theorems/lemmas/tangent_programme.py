@@ -80,7 +80,8 @@ def solve(
         return Found(math.inf, 0)
     widest = max(at(1), at(sum(p.count for p in pieces)))
     if widest == 0.0:
-        return Found(sum(p.count * p.shift**2 / p.variance for p in pieces), 0)
+        met = sum(p.count * p.shift**2 / p.variance for p in pieces)
+        return Found(met * (1.0 + _ROUNDING), 0)
     grid = _first_knots(pieces, widest, knots)
     rows: list[Array] = [grid] * len(pieces)
     best = Found(math.inf, 0)

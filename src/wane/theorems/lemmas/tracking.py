@@ -52,7 +52,7 @@ def _distances(run: NoisyDescent, least: int, most: int, moved: float) -> Callab
             used, shift = run.on_public, 0.0
             batch = whole_batch(used, eta)
         row = lipschitz_row(used.objective, batch)
-        known = [] if row is None else [_repeated(start, 0.5 * row.log_factor, shift, count)]
+        known = [] if row is None else [repeated(start, 0.5 * row.log_factor, shift, count)]
         if row is None or (row.log_factor > 0.0 and count <= MOST_STEPS):
             if (phase, start) not in followed:
                 followed[phase, start] = _Followed(modulus_in(used, batch), shift, [start])
@@ -66,7 +66,7 @@ def _distances(run: NoisyDescent, least: int, most: int, moved: float) -> Callab
             steps -= count
             if phase.cool_down:
                 factor = cool_down_modulus(run.objective, phase.step_size).log_factor
-                distance = _repeated(distance, 0.5 * factor, 0.0, count)
+                distance = repeated(distance, 0.5 * factor, 0.0, count)
                 continue
             distance = through(distance, phase, count)
         return distance * (1.0 + 1e-12)
@@ -92,8 +92,8 @@ class _Followed:
         return self.path[count] * (1.0 + 1e-14 * count)
 
 
-def _repeated(start: float, log_factor: float, shift: float, count: int) -> float:
-    """`L^n d + s (1 + L + ... + L^(n-1))`."""
+def repeated(start: float, log_factor: float, shift: float, count: int) -> float:
+    """Return `L^n d + s (1 + L + ... + L^(n-1))`, up to rounding; log_factor is ln L."""
     if count == 0:
         return start
     growth = count * log_factor

@@ -1,4 +1,4 @@
-"""Moduli of continuity: losses that are not smooth, not convex, or neither, in a bounded set."""
+"""Moduli of continuity: losses of any regularity in a bounded set, and saddle problems."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import numpy as np
 
 from wane.describe.batches import FullBatch
 from wane.describe.descent import NoisyDescent
+from wane.describe.saddle import NoisyDescentAscent
 from wane.guarantees import GaussianDP
 from wane.theorems import hypotheses as given
 from wane.theorems.lemmas import lipschitz as facts, positions as records
 from wane.theorems.lemmas.loss_moduli import Batch, idle_modulus, modulus_in
 from wane.theorems.lemmas.moduli import AffineSquare, Modulus
 from wane.theorems.lemmas.tangent_programme import Stretch, solve
-from wane.theorems.theorem import Citation, theorem
+from wane.theorems.modulus import saddle
+from wane.theorems.theorem import Answer, Basis, Citation, holds, hypothesis, theorem, undeclared
 
 MOST_EPOCHS = 400
 """Of cyclic batches at most this many last epochs are followed; fewer are valid, too."""
@@ -104,3 +106,38 @@ def _cyclic(run: NoisyDescent) -> list[Stretch]:
             made.append(Stretch(modulus, 0.0, variance, quiet))
         left -= quiet + 1
     return made[::-1]
+
+
+@hypothesis("one record moves the averaged field by a bounded vector", Basis.DECLARED)
+def bounded_field(game: NoisyDescentAscent) -> Answer:
+    """Fields, or the differences of two of them, are bounded."""
+    if game.gradient_sensitivity is not None:
+        return holds(f"by at most {game.gradient_sensitivity:g} at one point")
+    if game.gradient_difference_bound is not None:
+        because = f"the length of a field, which counts under {game.adjacency.value},"
+        return undeclared(because, 'gradient_bound = ..., or adjacency = "replace-one"')
+    return undeclared("a bound on the fields", "gradient_bound = ...")
+
+
+@hypothesis("every record's function is convex in x and concave in y", Basis.DECLARED)
+def declared_monotone(game: NoisyDescentAscent) -> Answer:
+    """A description of this kind says so."""
+    return holds(f"the kind of run, with strong_monotonicity={game.strong_monotonicity:g}")
+
+
+@theorem(
+    of=NoisyDescentAscent,
+    source=Citation("wane", "docs/proofs/modulus-programme.md, Theorem 3"),
+    assumes=(declared_monotone, bounded_field),
+)
+def saddle_last_iterate(game: NoisyDescentAscent) -> GaussianDP:
+    """The last iterate of descent-ascent stays private: far apart fields are bounded, near smooth.
+
+    Claim.  mu^2 = min sum (a_t/(eta s))^2 over u = D at some step, or 0 at the first, u' = phi(u) +
+    eta Delta - a_t >= 0, u = 0 at the end; phi(u)^2 = (1 - 2 eta m) u^2 + eta^2 min(M^2 u^2, G^2),
+    each of the two bounds where it is declared.  Or u = 0 throughout, which is composition.
+    Source.  The modulus of the saddle problem that bravo2025modulus leaves open, in the programme
+    of its Theorem 3.4, in the Gaussian form of bok2024shifted with the shift inside.
+    Translation.  paper sigma -> eta s; paper 2L -> G; paper beta -> M.
+    """
+    return GaussianDP(math.sqrt(saddle.least_cost(game)))
