@@ -31,6 +31,7 @@ from wane.describe.domains import (
     LTwoNorm,
     NuclearNorm,
     Orthant,
+    OwnProx,
     PositiveSemidefiniteCone,
     Product,
     Ridge,
@@ -159,10 +160,11 @@ CASES: dict[type[Domain], st.SearchStrategy[tuple[Domain, int]]] = {
     SCAD: anywhere(st.builds(SCAD, weights, st.floats(1.2, 8.0))),
     WithRidge: with_ridges(),
     Product: products(),
+    OwnProx: anywhere(st.builds(OwnProx, st.just("mine"), weights)),
 }
 
 KINDS = [pytest.param(c, id=c.kind) for c in DOMAINS]
-RUNNABLE = [pytest.param(c, id=c.kind) for c in DOMAINS if c is not Diameter]
+RUNNABLE = [pytest.param(c, id=c.kind) for c in DOMAINS if c not in (Diameter, OwnProx)]
 SETS = [pytest.param(c, id=c.kind) for c in DOMAINS if issubclass(c, ConvexSet) and c != Diameter]
 
 

@@ -31,6 +31,7 @@ DOMAINS = {
     "mcp": domains.MCP(1.0, 2.0),
     "nuclear-norm": domains.NuclearNorm(1.0, 2, 3),
     "orthant": domains.Orthant(),
+    "own-prox": domains.OwnProx("mine", strong_convexity=0.5, dimension=3),
     "positive-semidefinite-cone": domains.PositiveSemidefiniteCone(2),
     "product": domains.Product((domains.Ball(1.0, (0.5,)), domains.Box(0, 1, dimension=2)), (1, 2)),
     "ridge": domains.Ridge(1.0),

@@ -100,6 +100,10 @@ NO_TUNING = (
 
 HEADINGS = ("Claim", "Source", "Translation", "Differs from the paper", "Tight", "Proof")
 """How the parts of a theorem's docstring begin."""
+DECLARED_PROX = (
+    "declared of a prox of the user's own, and not checked: that it is the prox of a convex "
+    "function is tried at some points when it runs, and proven nowhere"
+)
 
 
 class NoiseSource(enum.Enum):
@@ -320,7 +324,7 @@ def constant_rows(
         rows.append(("objective.clipped", "yes", f"every record's gradient {done}"))
     rows += _public_rows(run)
     rows += [
-        ("domain.diameter", _diameter(run), "from the domain"),
+        *_domain_rows(run),
         ("gradient_sensitivity", run.gradient_sensitivity, _sensitivity_words(run)),
         ("noise on the averaged gradient", noise_range(run), _noise_words(run)),
     ]
@@ -328,6 +332,16 @@ def constant_rows(
     rows += [(f"sampler.{name}", value, origin) for name, value in chains.items()]
     rows += [(f.kind.value, f.value, f"stated of this run only: {f.kind.meaning}") for f in facts]
     return [{"name": n, "value": v, "origin": o} for n, v, o in rows if v is not None]
+
+
+def _domain_rows(run: NoisyDescent) -> list[tuple[str, Any, str]]:
+    if not run.domain.declared:
+        return [("domain.diameter", _diameter(run), "from the domain")]
+    return [
+        ("domain.prox", ", ".join(run.domain.declared), DECLARED_PROX),
+        ("domain.strong_convexity", float(run.domain.strong_convexity), DECLARED_PROX),
+        ("domain.diameter", _diameter(run), DECLARED_PROX),
+    ]
 
 
 def _public_rows(run: NoisyDescent) -> list[tuple[str, Any, str]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wane._version import __version__
+from wane.describe.domains import OwnProx
 from wane.documents.comparing import LOWER, Difference, DifferenceKind, differences
 from wane.documents.rewriting import rewritten
 from wane.errors import InvalidDescription, WaneError
@@ -142,6 +143,19 @@ def _stated(document: Mapping[str, Any]) -> Iterator[Stated]:
             yield Stated(where, value)
     origins = dict.fromkeys(str(row["origin"]) for row in document["constants"])
     yield Stated("constants.*.origin", list(origins))
+    yield from _own_proxes("description", document.get("description"))
+
+
+def _own_proxes(where: str, value: Any) -> Iterator[Stated]:
+    """Yield every prox of the user's own, of which the facts are declared."""
+    if isinstance(value, Mapping):
+        if value.get("kind") == OwnProx.kind:
+            yield Stated(where, dict(value))
+        for name, part in value.items():
+            yield from _own_proxes(f"{where}.{name}", part)
+    elif isinstance(value, list):
+        for place, part in enumerate(value):
+            yield from _own_proxes(f"{where}[{place}]", part)
 
 
 def _sides(document: Mapping[str, Any]) -> Iterator[Stated]:

@@ -143,7 +143,13 @@ def certified_prox(run: NoisyDescent) -> Answer:
             f"step_size is not below {limit:g}, where this weakly convex prox may jump",
             f"step_size < {limit:g}",
         )
-    return holds(f"Lipschitz constant at most {math.exp(worst):.6g}")
+    return holds(f"Lipschitz constant at most {math.exp(worst):.6g}{vouched(run)}")
+
+
+def vouched(run: NoisyDescent) -> str:
+    """Return who says so where a prox is one of the user's own; nothing where it is not."""
+    names = ", ".join(f'"{name}"' for name in run.domain.declared)
+    return f", as declared of the prox {names}" if names else ""
 
 
 @hypothesis("iterates stay in a set of finite diameter", Basis.ENFORCED)
@@ -151,7 +157,7 @@ def bounded_domain(run: NoisyDescent) -> Answer:
     d = run.domain.diameter
     if math.isinf(d):
         return fails("the domain is unbounded", "domain.diameter = ... (a ball, a box, ...)")
-    return holds(f"diameter={d:g}")
+    return holds(f"diameter={d:g}{vouched(run)}")
 
 
 @hypothesis(f"the schedule has at most {records.FEW_ROWS} phases")
@@ -258,7 +264,7 @@ def nonexpansive_prox(run: NoisyDescent) -> Answer:
     worst = float(np.max(facts.log_prox_lipschitz(run, run.plan.step_size)))
     if worst > 0.0:
         return fails("the prox of a weakly convex function expands", "a convex domain")
-    return holds("the domain is convex")
+    return holds(f"the domain is convex{vouched(run)}")
 
 
 @hypothesis("how far one step can drive two points apart is known")

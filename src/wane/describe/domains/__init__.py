@@ -8,6 +8,8 @@ rounding to a grid and normalising to a sphere jump or stretch without bound: tw
 points can land far apart, so no finite Lipschitz constant exists, and no theorem about hidden
 iterates survives such a step.  Use the l1 ball or lasso, the nuclear norm, no rounding at all,
 and the ball in their places.
+
+A prox that is missing for no such reason is described by `OwnProx`: its facts are declared.
 """
 
 from wane.describe.domains.base import Domain
@@ -24,6 +26,7 @@ from wane.describe.domains.norms import (
     Ridge,
     Unbounded,
 )
+from wane.describe.domains.own import OwnProx
 from wane.describe.domains.registry import DOMAINS, from_fields, to_fields
 from wane.describe.domains.sets import (
     Ball,
@@ -55,6 +58,7 @@ __all__ = [
     "LogBarrier",
     "NuclearNorm",
     "Orthant",
+    "OwnProx",
     "PositiveSemidefiniteCone",
     "Product",
     "Ridge",

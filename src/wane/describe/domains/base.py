@@ -39,6 +39,7 @@ class ProxFacts(NamedTuple):
     has_interior: bool | None = True
     strong_convexity: Fraction = Fraction(0)
     dimension: int | None = None
+    declared: tuple[str, ...] = ()
 
 
 class Domain(Checked, ABC):
@@ -81,6 +82,11 @@ class Domain(Checked, ABC):
         subspace) needs curvature declared on the whole space.
         """
         return self._facts.has_interior
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """The names of proxes whose facts were declared by a user, and follow from nothing here."""
+        return self._facts.declared
 
     @property
     def strong_convexity(self) -> Fraction:

@@ -38,6 +38,7 @@ class WithRidge(Domain):
             has_interior=self.domain.has_interior,
             strong_convexity=added,
             dimension=self.domain.dimension,
+            declared=self.domain.declared,
         )
 
     def _prox(self, points: Array, step_size: float) -> Array:
@@ -83,6 +84,7 @@ class Product(Domain):
             has_interior=False if False in interiors else interior,
             strong_convexity=min(part.strong_convexity for part in self.parts),
             dimension=sum(self.sizes),
+            declared=tuple(name for part in self.parts for name in part.declared),
         )
 
     def _blocks(self, points: Array) -> Iterator[tuple[Domain, Array]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
+from fractions import Fraction
 from typing import Any
 
 from wane.arguments import refused, shown
@@ -21,6 +23,7 @@ from wane.describe.domains.norms import (
     Ridge,
     Unbounded,
 )
+from wane.describe.domains.own import OwnProx
 from wane.describe.domains.sets import (
     Ball,
     Box,
@@ -59,6 +62,7 @@ DOMAINS: tuple[type[Domain], ...] = (
     SCAD,
     WithRidge,
     Product,
+    OwnProx,
 )
 
 
@@ -92,7 +96,7 @@ def to_fields(domain: Domain) -> dict[str, Any]:
     """
     allowed, _ = _field_names(type(domain))
     values = {name: getattr(domain, name) for name in allowed}
-    return {name: _encode(value) for name, value in values.items() if value is not None}
+    return {n: _encode(value) for n, value in values.items() if value not in (None, math.inf)}
 
 
 def _class_of(kind: str) -> type[Domain]:
@@ -124,6 +128,8 @@ def _decode(name: str, value: Any) -> Any:
 def _encode(value: Any) -> Any:
     if isinstance(value, Domain):
         return {"kind": value.kind, **to_fields(value)}
+    if isinstance(value, Fraction):
+        return float(value)
     if isinstance(value, tuple):
         return [_encode(entry) for entry in value]
     return value
