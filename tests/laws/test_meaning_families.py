@@ -42,6 +42,7 @@ from wane.describe.domains import (
     LTwoNorm,
     NuclearNorm,
     Orthant,
+    OwnProx,
     PositiveSemidefiniteCone,
     Product,
     Ridge,
@@ -137,6 +138,10 @@ DOMAINS = [
     PositiveSemidefiniteCone(2),
     WithRidge(Box(-1.0, 2.0, dimension=2), 0.25),
     Product((Ridge(0.5), Ridge(2.0)), (1, 2)),
+    OwnProx("pull", strong_convexity=0.5).computed_by(lambda x, eta: x / (1.0 + 0.5 * eta)),
+    OwnProx("sides", diameter=math.sqrt(8.0), dimension=2, projection=True).computed_by(
+        lambda x, _: np.clip(x, -1.0, 1.0)
+    ),
 ]
 
 
