@@ -107,8 +107,8 @@ class Keeper:
         """Read the file, if there is one; leaves the generator as it was when the run began."""
         if run.domain.declared:
             raise InvalidDescription(
-                "checkpoint must be None for a run with a prox of one's own, got one; a file cannot "
-                "hold its function, and two functions could be run with the same noise."
+                "checkpoint must be None for a run with a prox of one's own, got one; a file "
+                "cannot hold its function, and two functions could be run with the same noise."
             )
         self._path = Path(checkpoint.path)
         self._every = checkpoint.every
