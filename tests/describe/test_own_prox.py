@@ -13,6 +13,7 @@ import pytest
 
 import wane
 from runs import make_run
+from trust.documents import valid
 from wane.certificates import certificate_document
 from wane.cli import main
 from wane.describe.domains import (
@@ -255,6 +256,7 @@ def test_documents_hold_the_facts_and_say_that_they_are_declared():
     domain = Product((OwnProx("my tent", strong_convexity=0.5, diameter=3.0), Ball(1.0)), (2, 1))
     run = described(domain, wane.FullBatch())
     made = json.loads(json.dumps(certificate_document(wane.certify(run), delta=1e-6)))
+    valid(made)
     found = check_document(made)
     assert found.verified
     (said,) = [row for row in found.reading.stated if row.where == "description.domain.parts[0]"]

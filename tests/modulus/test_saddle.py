@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 import wane
+from trust.documents import valid
 from wane import InvalidDescription, NoTheoremApplies
 from wane.certificates import certificate_document
 from wane.cli import main
@@ -243,6 +244,7 @@ def test_documents_hold_what_was_declared_and_are_verified() -> None:
         assert fields["batches"] == {"kind": "full"}
         assert description_from_fields(fields) == run
         made = json.loads(json.dumps(certificate_document(wane.certify(run), delta=1e-6)))
+        valid(made)
         assert check_document(made).verified
         assert not check_document(made | {"mu": made["mu"] * (1.0 - 1e-4)}).verified
     with pytest.raises(InvalidDescription, match=r"batches must be FullBatch\(\)"):
