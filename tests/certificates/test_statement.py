@@ -19,6 +19,7 @@ from wane import (
 from wane.certificates import (
     Circumstances,
     NoiseSource,
+    Particulars,
     certificate_document,
     stated_release,
     together,
@@ -26,7 +27,9 @@ from wane.certificates import (
 from wane.cli import statement as command
 from wane.cli.options import number
 from wane.describe.fields import run_to_fields
+from wane.describe.kinds import description_to_fields
 from wane.errors import InvalidDescription
+from wane.mechanisms import BrownianMechanism
 from wane.report.statement import BLANK
 from wane.report.text import shown
 
@@ -241,6 +244,25 @@ def test_the_command_takes_a_description_or_a_certificate(tmp_path, document):
         assert command.statement(Options(source))[1] == report.privacy_statement(document)
         made = command.statement(Options(source, json=True))[0]
         assert made == report.registry_entry(document)
+
+
+def test_a_mechanism_is_stated_in_its_own_words(tmp_path):
+    count = BrownianMechanism(sensitivity=1.0, time=8.0, adjacency="add-remove")
+    said = Circumstances(particulars=Particulars(organisation="Example Office"))
+    made = certificate_document(certify(count), delta=DELTA, circumstances=said)
+    (tmp_path / "certificate.json").write_text(json.dumps(made))
+    (tmp_path / "description.json").write_text(json.dumps(description_to_fields(count)))
+    _, told = command.statement(Options(tmp_path / "certificate.json"))
+    assert "- Organisation: Example Office" in told
+    assert "iterate" not in told and "None" not in told
+    assert shown(made["epsilon"]) in command.statement(Options(tmp_path / "description.json"))[1]
+    deployment = command.statement(Options(tmp_path / "certificate.json", json=True))[0][
+        "deployment"
+    ]
+    assert deployment["basic"]["data_curators"] == ["Example Office"]
+    assert "descent" not in deployment["implementation"]["mechanisms"]
+    # where one record comes or goes, the number of records is not public
+    assert "number of records" not in deployment["dp_variant"]["unprotected_quantities"]
 
 
 def test_the_command_registers_itself():

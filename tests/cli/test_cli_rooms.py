@@ -56,7 +56,7 @@ def test_the_ledger_is_shown_limited_and_exported(capsys, spec, tmp_path):
     exported = answer(capsys, "ledger", "export", book)["datasets"]["patients"]["entries"]
     assert exported[0]["certificate"]["releases"][0]["run"]["records"] == 20
     assert main(["ledger", "show", str(book)]) == 0
-    assert "1 releases, epsilon" in capsys.readouterr().out
+    assert "1 release, epsilon" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

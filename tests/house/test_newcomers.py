@@ -104,7 +104,7 @@ def test_a_data_scientist_gets_from_a_table_to_a_certificate(tmp_path):
     assert "a score on private rows is a release of its own" in printed
     accuracy = float(re.search(r"^accuracy  ([\d.]+)$", printed, re.M)[1])
     assert accuracy > 0.7  # the larger class holds about 0.6
-    assert re.search(r"people: 1 releases, epsilon \S+ of 3", printed)
+    assert re.search(r"people: 1 release, epsilon \S+ of 3", printed)
 
 
 @pytest.mark.slow

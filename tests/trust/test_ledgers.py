@@ -423,7 +423,7 @@ def test_a_ledger_that_may_only_be_read_is_shown(account, capsys):
         assert main(["ledger", "show", str(path)]) == 0
     finally:
         path.parent.chmod(0o700)
-    assert "1 releases" in capsys.readouterr().out
+    assert "1 release," in capsys.readouterr().out
 
 
 def test_the_commands_begin_ledgers_and_accounts_when_asked_to(tmp_path, capsys):

@@ -229,8 +229,11 @@ def _described(spec: str) -> Any:
 
 
 def _certified(spec: str) -> Certificate:
-    """Return the certificate of a file's run, with the facts that stand beside it."""
-    given = read_table(spec)
+    return certified(read_table(spec))
+
+
+def certified(given: Any) -> Certificate:
+    """Return the certificate of a described release, with the facts that stand beside a run."""
     if is_mechanism(given):
         return certify(description_from_fields(given))
     stated = stated_from_fields(spelled_out(given))

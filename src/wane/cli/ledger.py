@@ -83,8 +83,9 @@ def _line(name: str, account: dict[str, Any]) -> str:
     allowed = f" of {round_up_to(budget['epsilon'])}" if budget else ", no budget"
     spent = account["epsilon"]
     shown = spent if isinstance(spent, str) else round_up_to(spent)
+    releases = "release" if account["releases"] == 1 else "releases"
     made = (
-        f"{name}: {account['releases']} releases, epsilon {shown}{allowed} "
+        f"{name}: {account['releases']} {releases}, epsilon {shown}{allowed} "
         f"at delta {round_up_to(account['delta'])} ({account['unconfirmed']} not confirmed)"
     )
     return f"{made}; {account['remark']}" if account["remark"] else made

@@ -6,15 +6,14 @@ from argparse import Namespace
 from typing import Any
 
 from wane import arguments
-from wane.certificates import certify, is_sealed
+from wane.certificates import is_sealed
 from wane.certificates.document import FORMAT, VERSION, certificate_document
-from wane.cli.commands import proper
+from wane.cli.commands import certified, proper
 from wane.cli.options import Verb, add_delta
-from wane.describe.facts import stated_from_fields, without_facts
-from wane.describe.fields import run_from_fields
+from wane.describe.facts import without_facts
 from wane.describe.files import read_table
+from wane.describe.kinds import description_from_fields
 from wane.errors import InvalidDescription
-from wane.losses.files import spelled_out
 from wane.report.statement import privacy_statement, registry_entry
 
 Result = tuple[dict[str, Any], str]
@@ -43,9 +42,7 @@ def statement(options: Namespace) -> Result:
     if isinstance(found, dict) and "format" in found:
         _check(found)
     else:
-        stated = stated_from_fields(spelled_out(found))
-        made = certify(stated.run, facts=stated.facts)
-        found = certificate_document(made, delta=proper(options.delta))
+        found = certificate_document(certified(found), delta=proper(options.delta))
     if options.json:
         return registry_entry(found), ""
     return {}, privacy_statement(found)
@@ -66,7 +63,7 @@ def _check(document: dict[str, Any]) -> None:
     described = document.get("description")
     if not isinstance(described, dict):
         raise InvalidDescription("description must be in the document, got nothing.")
-    run_from_fields(without_facts(described))
+    description_from_fields(without_facts(described))
     arguments.real("delta", document.get("delta"), least=0.0, most=1.0)
     if document.get("epsilon") != "infinity":
         arguments.real("epsilon", document.get("epsilon"), least=0.0)

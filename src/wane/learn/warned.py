@@ -49,8 +49,8 @@ def _warn_of_no_gain(model: PrivateLinearModel, ready: Prepared) -> None:
     if hidden > _GAIN * seen:
         _say(
             f"hidden state gains nothing here: epsilon is {round_up_to(hidden)} whether or not all "
-            f"{ready.run.total_steps} iterates are published, because so few steps fade too "
-            "little. Longer runs, a larger ridge or sampled batches gain.",
+            f"{ready.run.total_steps} iterates are published, as other accountants assume. A "
+            "larger ridge, sampled batches or a longer run gain.",
             NothingGained,
         )
 

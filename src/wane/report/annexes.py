@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from html import escape as escape_html
 from typing import Any
 
@@ -20,7 +21,15 @@ from wane.report.markup import (
     value_text,
 )
 from wane.report.svg import Chart, Line, Mark, drawn
-from wane.report.text import earlier_words, is_descent, shown, shown_delta, shown_down
+from wane.report.text import (
+    cited,
+    earlier_words,
+    in_words,
+    is_descent,
+    shown,
+    shown_delta,
+    shown_down,
+)
 from wane.report.verdict import leaks_by_delta, records_of
 
 HASH = "SHA-256 of "
@@ -107,7 +116,7 @@ def _curve(document: dict[str, Any]) -> str:
 def _parts(document: dict[str, Any]) -> str:
     if len(document["releases"]) < 2:
         return ""
-    rows = [(r["what"], shown(r["epsilon"]), r["source"]) for r in document["releases"]]
+    rows = [(r["what"], shown(r["epsilon"]), cited(r["source"])) for r in document["releases"]]
     return table(
         "Releases that are charged together; \u03b5 of each alone",
         ("release", "\u03b5", "source"),
@@ -126,14 +135,14 @@ def reading_annex(document: dict[str, Any]) -> str:
         "C",
         "How strong is \u201cstrong\u201d?",
         paragraph(
-            "NIST SP 800-226 (March 2025) names no \u03b5 that is safe everywhere. It asks to "
-            "judge \u03b5 together with the unit it protects, and below them the algorithm, the "
-            "implementation and the handling of the data. The three words on page one follow the "
-            'reading that is common in practice (the tiers of "How to DP-fy ML", Ponomareva et '
-            "al., 2023): \u03b5 of at most 1 is strong, at most 10 reasonable, above that weak. A "
-            "\u03b4 that is not below one over the number of records counts as weak here, whatever "
-            "\u03b5 is. The words are no limit set by NIST, and a small \u03b5 does not mend a "
-            "wrong unit."
+            "No \u03b5 is safe everywhere. NIST SP 800-226 (March 2025) asks to judge it together "
+            "with the unit that it protects, and below them the algorithm, the implementation and "
+            "the handling of the data: a weak part makes those above it weak. The three words on "
+            'page one are those of practice (the tiers of "How to DP-fy ML", Ponomareva et al., '
+            "2023): \u03b5 of at most 1 is strong, at most 10 reasonable, here called moderate, "
+            "and above that weak. A \u03b4 that is not below one over the number of records counts "
+            "as weak here, whatever \u03b5 is. None of these limits is NIST's, and a small "
+            "\u03b5 does not mend a wrong unit."
         ),
         f'<div class="wide" role="region" aria-label="{caption}" tabindex="0"><table>'
         f"<caption>{caption}</caption>"
@@ -171,13 +180,14 @@ def theory_annex(document: dict[str, Any]) -> str:
     void = document["status"] == "void"
     parts = [
         paragraph(CLAIMS_NOTHING) if void else "",
-        f"<p><strong>{code(said['name'])}:</strong> {escape(said['conclusion'])}</p>",
+        f"<p><strong>{escape(in_words(said['name']))}</strong> ({code(said['name'])}): "
+        f"{escape(said['conclusion'])}</p>",
         titled("Claim:", said["claim"]) if said["claim"] else "",
         titled("Translation:", said["translation"]) if said["translation"] else "",
         titled("Differs from the source:", said["differs_from_source"])
         if said["differs_from_source"]
         else "",
-        titled("Source:", f"{said['citation']}. {said['reference']}"),
+        titled("Source:", f"{cited(said['citation'])}. {said['reference']}"),
         _hypotheses(document),
         _symbols(document),
         _constants(document),
@@ -212,7 +222,6 @@ def conduct_annex(document: dict[str, Any]) -> str:
     """Return Annex E: how it was carried out, and how to check it."""
     context = document["context"]
     hashed = {k: v for k, v in context.items() if k.startswith(HASH)}
-    details = "; ".join(f"{k}: {v}" for k, v in context.items() if k not in hashed)
     hashes = [
         ("configuration", document["configuration_sha256"]),
         ("document", document["document_sha256"]),
@@ -227,7 +236,6 @@ def conduct_annex(document: dict[str, Any]) -> str:
         titled("Numerics:", document["numerics"]),
         titled("Tuning:", document["tuning"]),
         titled("Earlier releases:", earlier_words(document)),
-        titled("Details:", details) if details else "",
         titled("To check it:", TO_CHECK),
         titled("Software:", f"{versions}."),
         table("SHA-256; no record is needed to know any of these", ("of", "SHA-256"), hashes),
@@ -238,23 +246,30 @@ def answers_annex(document: dict[str, Any]) -> str:
     """Return Annex F: every theorem's answer, and the description of the run."""
     applying = [v for v in document["verdicts"] if v["applies"] and v["epsilon"] is not None]
     refusing = [v for v in document["verdicts"] if not v["applies"]]
-    rows = [(v["theorem"], shown(v["epsilon"]), v["citation"]) for v in applying]
+    applying.sort(key=lambda v: float(v["epsilon"]))
+    rows = [
+        (f"{in_words(v['theorem'])} ({v['theorem']})", shown(v["epsilon"]), cited(v["citation"]))
+        for v in applying
+    ]
     header = ("theorem", "\u03b5", "source")
     described = escape_html(json.dumps(document["description"], indent=2))
     return annex(
         "F",
         "Every theorem's answer, and the description",
-        table("Theorems that apply, at the same \u03b4", header, rows) if rows else "",
-        f"<h3>Theorems that do not apply</h3>{bullets(map(_refusal, refusing))}"
-        if refusing
-        else "",
+        table("Theorems that apply, best first, at the same \u03b4", header, rows) if rows else "",
+        f"<h3>Theorems that do not apply</h3>{bullets(_refusals(refusing))}" if refusing else "",
         "<h3>Description</h3>",
         f"<pre>{described}</pre>",
     )
 
 
-def _refusal(verdict: dict[str, Any]) -> str:
-    first = verdict["obstacles"][0]
-    said = "not declared" if first["holds"] is None else "fails"
-    cure = f"; try {first['remedy']}" if first["remedy"] else ""
-    return f"{verdict['theorem']}: {first['statement']}: {said} ({first['because']}){cure}"
+def _refusals(verdicts: Iterable[dict[str, Any]]) -> list[str]:
+    """Why theorems do not apply; those that lack the same stand together."""
+    lacking: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        first = verdict["obstacles"][0]
+        said = "not declared" if first["holds"] is None else "fails"
+        cure = f"; try {first['remedy']}" if first["remedy"] else ""
+        reason = f"{first['statement']}: {said} ({first['because']}){cure}"
+        lacking.setdefault(reason, []).append(verdict["theorem"])
+    return [f"{', '.join(names)}: {reason}" for reason, names in lacking.items()]

@@ -7,7 +7,7 @@ from html import escape as escape_html
 from typing import Any
 
 from wane.report.markup import annex, escape, figure, paragraph, table, two
-from wane.report.text import odds_up, share_up
+from wane.report.text import odds_up, share_up, tick
 from wane.report.verdict import RARE, Subject, subject_of
 
 ACCUSED = (1e-4, 1e-3, 1e-2, 1e-1)
@@ -143,23 +143,15 @@ def _picture(rates: Rates) -> str:
 
 
 def _grid() -> list[str]:
-    names = {
-        -6: "10\u207b\u2076",
-        -5: "10\u207b\u2075",
-        -4: "10\u207b\u2074",
-        -3: "0.001",
-        -2: "0.01",
-        -1: "0.1",
-        0: "1",
-    }
     parts = []
-    for power, name in names.items():
+    for power in range(-DECADES, 1):
+        name = tick(power)
         x, y = _at(10.0**power, 10.0**power)
         odd = ' class="odd"' if power % 2 else ""
         parts += [
             f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP:g}" y2="{FLOOR:g}"/>',
             f'<line class="grid" x1="{LEFT:g}" x2="{RIGHT:g}" y1="{y:.1f}" y2="{y:.1f}"/>',
-            f'<text{odd} x="{x:.1f}" y="{FLOOR + 20:g}" text-anchor="middle">{name}</text>',
+            f'<text{odd} x="{x:.1f}" y="{FLOOR + 24:g}" text-anchor="middle">{name}</text>',
             f'<text{odd} x="{LEFT - 9:g}" y="{y + 5:.1f}" text-anchor="end">{name}</text>',
         ]
     middle, centre = (LEFT + RIGHT) / 2, (TOP + FLOOR) / 2

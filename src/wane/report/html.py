@@ -109,9 +109,9 @@ def _verdict(document: dict[str, Any]) -> str:
         f'<div class="verdict {kind}"><h2>{escape(title_of(document))}</h2>\n'
         f'<p class="say">{escape(sentence_of(document))}</p>\n'
         f'<ol class="scale" aria-label="Reading of epsilon">{scale}</ol>\n'
-        '<p class="caveat">NIST SP 800-226 names no \u03b5 that is safe everywhere, and asks to '
-        "judge it together with the unit, the program and the handling of the rows. Annex C says "
-        "where the three words come from, and answers what NIST asks.</p></div>"
+        '<p class="caveat">No \u03b5 is safe everywhere. NIST SP 800-226 asks to judge it together '
+        "with the unit, the program and the handling of the rows. Annex C says where the three "
+        "words come from, and answers each part.</p></div>"
     )
 
 

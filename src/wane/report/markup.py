@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape as escape_html
 from typing import Any
 
 from wane.report.text import visible
+
+NUMBER = re.compile(r"-?\d[\d.,]*(e[+-]?\d+)?")
 
 
 def escape(text: object) -> str:
@@ -59,9 +62,19 @@ def table(
     ]
     for name, *values in rows:
         marked = ' class="here"' if name == here else ""
-        made = "".join(f"<td{kind}>{escape(value)}</td>" for value in values)
-        lines.append(f'<tr{marked}><th scope="row">{escape(name)}</th>{made}</tr>')
+        made = "".join(f"<td{kind or _kept(value)}>{_breaking(value)}</td>" for value in values)
+        lines.append(f'<tr{marked}><th scope="row">{_breaking(name)}</th>{made}</tr>')
     return "\n".join([*lines, "</tbody>", "</table>", "</div>"])
+
+
+def _kept(value: str) -> str:
+    """A number stays in one line, however narrow the screen."""
+    return ' class="v"' if NUMBER.fullmatch(value) else ""
+
+
+def _breaking(name: str) -> str:
+    """An identifier breaks after its points and underscores, and nowhere else."""
+    return re.sub(r"(?<=[A-Za-z])([._])(?=\w)", r"\1<wbr>", escape(name))
 
 
 def two(*columns: str) -> str:

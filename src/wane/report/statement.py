@@ -37,7 +37,8 @@ _STATEMENT = """\
 
 - Model of privacy: central. One party holds the records, runs the algorithm and adds the noise;
   everybody else sees the release only.
-- Trusted with the records: {blank}: who runs it, and who can reach the records and the machine.
+{holder}- Trusted with the records: {blank}: who runs it, and who can reach the records and the
+  machine.
 
 ## 2. What is protected
 
@@ -55,9 +56,7 @@ _STATEMENT = """\
 
 - Theorem: `{theorem}`, {citation}. {conclusion}
 - Formal statement: {formal}
-{numbers}
-- {composition}An exact member of
-  the described class has epsilon at least {lower}.
+{numbers}{known}
 - Assumptions, and what each rests on:
 
 | assumption | holds because | basis |
@@ -144,8 +143,8 @@ def _words(document: dict[str, Any]) -> dict[str, str]:
         "conclusion": document["statement"]["conclusion"],
         "formal": _formal(document),
         "numbers": _numbers(document),
-        "composition": _iterates(document, "If every iterate were released", ". "),
-        "lower": shown_down(document["lower_bound_epsilon"]),
+        "known": _known(document),
+        "holder": _holder(document.get("particulars", {})),
         "assumptions": _table(
             (h["statement"], h["because"], document["bases"][h["basis"]])
             for h in _best(document)["hypotheses"]
@@ -169,6 +168,14 @@ def _words(document: dict[str, Any]) -> dict[str, str]:
             )
         },
     }
+
+
+def _holder(said: dict[str, str]) -> str:
+    """Who holds which records, as far as the certificate was told."""
+    named = {"dataset": "Data set", "organisation": "Organisation", "responsible": "Responsible"}
+    return "".join(
+        f"- {w}: {markdown(said[name])}\n" for name, w in named.items() if said.get(name)
+    )
 
 
 def _persons(document: dict[str, Any]) -> str:
@@ -267,22 +274,23 @@ def _cell(value: Any) -> str:
 
 def _deployment(document: dict[str, Any]) -> dict[str, Any]:
     """The entry's sections, in the order of the registry's template."""
+    said = document.get("particulars", {})
     return {
         "basic": {
-            "name": _blank("the name of the data product"),
-            "data_curators": [_blank("who publishes it")],
+            "name": said.get("product") or _blank("the name of the data product"),
+            "data_curators": [said.get("organisation") or _blank("who publishes it")],
             "intended_use": _blank("what it is for"),
             "data_product_type": _blank("Machine learning model, or Summary statistics"),
             "data_product_region": _blank("the region that the records describe"),
             "description": released_words(document),
-            "publication_date": _blank("YYYY-MM-DD"),
+            "publication_date": said.get("date") or _blank("YYYY-MM-DD"),
             "data_product_sector": _blank("one of the registry's sectors"),
         },
         "dp_variant": {
             "variant_name": "Approximate DP",
             "data_domain": _blank("all tables of records that could have been used"),
             "unprotected_quantities": (
-                "The number of records, and every setting of the run. "
+                f"{_public(document)} "
                 + _blank("other numbers published about the records, if any")
             ),
         },
@@ -324,8 +332,8 @@ def _privacy_loss(document: dict[str, Any]) -> dict[str, Any]:
 def _composition(document: dict[str, Any]) -> str:
     parts = " ".join(_release(part) for part in document["releases"])
     return (
-        f"{parts} Theorem {document['theorem']} ({document['citation']}) bounds the release of the "
-        f"run as a whole{_iterates(document, '; with every iterate released')}."
+        f"{parts} Theorem {document['theorem']} ({document['citation']}) bounds the release as a "
+        f"whole{_iterates(document, '; with every iterate released')}."
     )
 
 
@@ -337,6 +345,31 @@ def _iterates(document: dict[str, Any], condition: str, end: str = "") -> str:
     return f"{condition}, composition would give epsilon = {epsilon}{end}"
 
 
+def _public(document: dict[str, Any]) -> str:
+    """What the guarantee does not hide; the number of records only where it is the same."""
+    if document["adjacency"] == "add-remove":
+        return "Every setting of the run."
+    return "The number of records, and every setting of the run."
+
+
+def _mechanism(document: dict[str, Any]) -> str:
+    if is_descent(document):
+        return "Noisy gradient descent: Gaussian noise on sums of bounded gradients"
+    return markdown(document["statement"]["conclusion"]).rstrip(".")
+
+
+def _known(document: dict[str, Any]) -> str:
+    """What publishing more would cost, and what is known to leak; nothing where neither is."""
+    lower = document["lower_bound_epsilon"]
+    said = [
+        _iterates(document, "If every iterate were released", "."),
+        ""
+        if lower is None
+        else f"An exact member of the described class has epsilon at least {shown_down(lower)}.",
+    ]
+    return "".join(f"\n- {sentence}" for sentence in said if sentence)
+
+
 def _implementation(document: dict[str, Any]) -> dict[str, str]:
     security = _blank("security of the records, access control, and protection from timing")
     return {
@@ -344,7 +377,7 @@ def _implementation(document: dict[str, Any]) -> dict[str, str]:
             f"{document['tuning']} " + _blank("preprocessing, and any look at the records before")
         ),
         "mechanisms": (
-            "Noisy gradient descent: Gaussian noise on sums of bounded gradients, with wane "
+            f"{_mechanism(document)}, with wane "
             f"{document['versions']['wane']}. {document['noise']['meaning']} "
             f"{document['numerics']} {security}"
         ),

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from html import escape
 
+from wane.report.text import tick
+
 WIDTH, HEIGHT = 640.0, 360.0
 LEFT, RIGHT, TOP, BOTTOM = 100.0, 20.0, 20.0, 60.0
 
@@ -109,7 +111,7 @@ def _axes(frame: _Frame, chart: Chart) -> list[str]:
         parts.append(
             f'<line class="axis" x1="{x:.1f}" y1="{floor:g}" x2="{x:.1f}" y2="{floor + 5:g}"/>'
         )
-        parts.append(_text(x, floor + 20, f"{10.0**power:g}", "middle"))
+        parts.append(_text(x, floor + 24, tick(power), "middle"))
     parts.append(
         f'<line class="axis" x1="{LEFT:g}" y1="{floor:g}" x2="{WIDTH - RIGHT:g}" y2="{floor:g}"/>'
     )

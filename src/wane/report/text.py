@@ -59,9 +59,13 @@ def _rounded(value: float, digits: int, direction: str) -> str:
 
 CERTIFICATE = "Privacy certificate"
 """The title of what accompanies a release."""
+LEAST_DECIMAL = 4
+"""Powers of ten from this negative one on are written as powers on the axis of a chart."""
 MOST_ZEROS = 6
 """A power of ten with more of them is written as a power."""
 RAISED = str.maketrans("0123456789", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
+KEY = re.compile(r"^([a-z]+)(\d{4})[a-z]+")
+"""How a work is called in the bibliography: its first author, the year, a word of its title."""
 UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 """Classes of characters that are not seen, or turn others around."""
 
@@ -89,9 +93,10 @@ def certificate_text(fields: dict[str, Any]) -> str:
         f"mu       {shown(fields['mu'])}",
         f"theorem  {fields['theorem']} [{fields['citation']}]",
         f"released {release_words(fields['release'])}, adjacency {fields['adjacency']}",
-        f"lower bound (an exact member of the class): epsilon "
-        f"{shown_down(fields['lower_bound_epsilon'])}",
     ]
+    if fields["lower_bound_epsilon"] is not None:
+        lower = shown_down(fields["lower_bound_epsilon"])
+        lines.append(f"lower bound (an exact member of the class): epsilon {lower}")
     if is_descent(fields):
         composed = shown(fields["composition_epsilon"])
         lines.append(f"composition (every iterate released): epsilon {composed}")
@@ -139,11 +144,28 @@ def shown_delta(value: float) -> str:
     return "10\u207b" + str(int(power)).translate(RAISED)
 
 
+def tick(power: int) -> str:
+    """Return a power of ten as a chart's axis has it: short ones as decimals."""
+    if power > -LEAST_DECIMAL:
+        return f"{10.0**power:g}"
+    return "10\u207b" + str(-power).translate(RAISED)
+
+
 def shown_down(value: float | str | None) -> str:
     """A lower bound as text, never rounded up."""
     if value is None:
         return "-"
     return value if isinstance(value, str) else round_down_to(value)
+
+
+def in_words(name: str) -> str:
+    """Return the name of a theorem as a person reads it."""
+    return name.replace("_", " ").capitalize()
+
+
+def cited(source: str) -> str:
+    """Return a source with author and year in place of its key in the bibliography."""
+    return KEY.sub(lambda found: f"{found[1].capitalize()} {found[2]}", source)
 
 
 def visible(text: object) -> str:

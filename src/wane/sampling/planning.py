@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -12,13 +13,15 @@ from wane.certificates.distance import DistanceCertificate, certify_distance
 from wane.describe.chain import Direction
 from wane.describe.posterior import Posterior
 from wane.describe.samples import OverdampedRun
-from wane.errors import InvalidDescription, Unreachable
+from wane.errors import InvalidDescription, PrivacyWarning, Unreachable
 from wane.guarantees import GaussianDP
 from wane.sampling.distance_plan import plan_sampling
 from wane.theorems.gibbs.transfer import exact_draws
 
 MOST_STEPS = 2_000_000
 """Longer chains are refused unless asked for by number."""
+MANY_STEPS = 100_000
+"""Whoever asks for more is told beforehand how many they are."""
 _ROUNDED_UP = 1.0 + 1e-12
 """Calibrated temperatures are this much warmer than their formula, which covers its rounding."""
 
@@ -155,5 +158,12 @@ def _planned(posterior: Posterior, wish: Wish) -> tuple[float, int]:
             f"A distance of {wish.distance:g} needs {plan.chain.steps} steps, more than "
             f"{MOST_STEPS}; allow a larger distance, a larger prior_precision, or give step_size "
             "and steps by number (privacy holds for any)."
+        )
+    if plan.chain.steps > MANY_STEPS:
+        warnings.warn(
+            f"{plan.chain.steps} steps are planned, which may take many minutes; a larger "
+            "prior_precision or distance needs fewer, and privacy holds for any.",
+            PrivacyWarning,
+            stacklevel=2,
         )
     return plan.chain.step_size, plan.chain.steps

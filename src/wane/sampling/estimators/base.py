@@ -127,10 +127,11 @@ class SamplingEstimator(Certified, BaseEstimator):  # type: ignore[misc]
     def _circumstances(self) -> Circumstances:
         chains = int(self.n_samples)
         many = f"{chains} independent chains" if chains > 1 else "one chain"
+        each = " each" if chains > 1 else ""
         return Circumstances(
             noise=noise_of(self),
             released=(
-                f"The last state of {many} of {self.n_iter_} steps each, {self._released()}, "
+                f"The last state of {many} of {self.n_iter_} steps{each}, {self._released()}, "
                 "and nothing else."
             ),
             origin="worked out by wane for the loss and the public feature norm",

@@ -1,7 +1,7 @@
 // The page: read the knobs, ask the server, show what it says.
 
 import { KNOBS, fits, fromDescription, shown, toDelta, toDescription } from "./description.js";
-import { brief, briefDown, draw, plainName } from "./chart.js";
+import { brief, briefDown, cited, draw, plainName } from "./chart.js";
 import { buttonsFor } from "./remedies.js";
 
 const $ = (id) => document.getElementById(id);
@@ -171,7 +171,7 @@ function heading(v) {
 
 function applying(v, place) {
   const box = make("div", { class: place ? "verdict yes" : "verdict yes best", "data-theorem": v.theorem }, ...heading(v));
-  box.append(make("p", {}, make("strong", {}, `epsilon ${brief(v.epsilon)}`), place ? "" : ": the answer"), make("p", { class: "source" }, v.citation));
+  box.append(make("p", {}, make("strong", {}, `epsilon ${brief(v.epsilon)}`), place ? "" : ": the answer"), make("p", { class: "source" }, cited(v.citation)));
   return box;
 }
 

@@ -31,6 +31,9 @@ const shortened = (value, round) => {
   const size = Math.abs(value);
   return size >= 1e5 || size < 1e-3 ? safe.toExponential(4).replace(/\.?0+e/, "e") : String(Number(safe.toPrecision(5)));
 };
+/** A source with author and year in place of its key in the bibliography. */
+export const cited = (source) => source.replace(/^([a-z])([a-z]*)(\d{4})[a-z]+/, (_, a, b, year) => `${a.toUpperCase()}${b} ${year}`);
+
 export const plainName = (identifier) => { const words = identifier.replaceAll("_", " "); return words[0].toUpperCase() + words.slice(1); };
 export const brief = (value) => shortened(value, (v) => Math.ceil(v - 1e-9));
 export const briefDown = (value) => shortened(value, (v) => Math.floor(v + 1e-9));
