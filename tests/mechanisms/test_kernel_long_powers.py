@@ -1,11 +1,14 @@
-"""Long powers of sparse walks face the eigenvalues of the walk, which they do not use."""
+"""Long powers of sparse walks face eigenvalues that they do not use, and balls of many digits."""
 
+import flint
 import numpy as np
 import pytest
 from scipy import sparse
 
 from wane.mechanisms import MarkovKernel
-from wane.theorems.kernel import low_rank, pairs, powers
+from wane.theorems.kernel import kernels, low_rank, pairs, powers
+from wane.theorems.kernel.known import Known
+from wane.theorems.kernel.turns import TurnedWalk
 
 STATES = 500
 
@@ -34,8 +37,12 @@ def exact_power(times: int, *, cycle: bool) -> np.ndarray:
     return (waves * eigenvalues) @ waves.T
 
 
-def refuse(*_: object) -> None:
-    raise AssertionError("the power was made by squaring whole matrices")
+def refuse(base: object, times: int) -> object:
+    assert isinstance(base, TurnedWalk), "the power was made by squaring whole matrices"
+    return squared(base, times)
+
+
+squared = powers.raised
 
 
 @pytest.mark.parametrize("cycle", [True, False])
@@ -82,3 +89,123 @@ def test_rows_that_are_the_first_one_turned_give_the_largest_gap_of_all_pairs(m)
         np.fill_diagonal(exact, 0.0)
         found = pairs.largest_gap(shaken, m, tolerance=1e-8).value
         assert exact.max() * (1.0 - 1e-13) <= found <= exact.max() * (1.0 + 1e-8) + 3e-8 * m
+
+
+def test_rows_near_the_first_one_turned_are_never_below_their_largest_gap():
+    """Shaken so that no pair with the first row is as far apart as another one."""
+    places, shaken = np.arange(128), 1e-7
+    first = 1.0 + 0.5 * np.cos(2.0 * np.pi * places / 128)
+    rows = np.stack([np.roll(first / first.sum(), i) for i in range(128)])
+    rows[40:90] *= 1.0 + shaken
+    rows[30] *= 1.0 + shaken
+    rows[94] *= 1.0 - shaken
+    exact = np.maximum(rows[:, None, :] - rows[None, :, :], 0.0).sum(axis=2).max()
+    assert exact <= pairs.largest_gap(rows, 1.0, tolerance=1e-6).value <= exact * (1.0 + 1e-6)
+
+
+def circulant(rng, high, wide):
+    """A walk on a torus with a few random jumps, reversible or not."""
+    row = np.zeros((high, wide))
+    for _ in range(3):
+        row[rng.integers(high), rng.integers(wide)] += rng.random()
+    row /= row.sum()
+    turned = [np.roll(row, (i, j), (0, 1)).reshape(-1) for i in range(high) for j in range(wide)]
+    return np.stack(turned)
+
+
+def adversary(rng, kind):
+    """A small kernel of which something goes wrong in a careless power."""
+    n = int(rng.integers(2, 9))
+    if kind == "circle":
+        return circulant(rng, 1, n)
+    if kind == "torus":
+        return circulant(rng, 3, n)
+    if kind == "periodic":
+        return np.roll(np.eye(n), 1, axis=1)
+    if kind == "nearly reducible":
+        rows = np.kron(np.eye(2), rng.dirichlet(np.ones(n), size=n))
+        tiny = 10.0 ** -rng.uniform(3.0, 14.0)
+        return (1.0 - tiny) * rows + tiny * np.roll(np.eye(2 * n), 1, axis=1)
+    if kind == "doubly stochastic":
+        shares = rng.dirichlet(np.ones(3))
+        return sum(share * np.eye(n)[rng.permutation(n)] for share in shares)
+    if kind == "tiny probabilities":
+        rows = rng.dirichlet(np.full(n, 0.01), size=n) + 1e-300
+        return rows / rows.sum(axis=1, keepdims=True)
+    rows = np.diag(rng.random(n)) + np.diag(rng.random(n - 1), 1) + np.diag(rng.random(n - 1), -1)
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+KINDS = (
+    "circle",
+    "torus",
+    "periodic",
+    "nearly reducible",
+    "doubly stochastic",
+    "tiny probabilities",
+    "birth and death",
+)
+
+
+def power_in_balls(rows, times):
+    """The power of the kernel that was given, its rows divided by their exact sums."""
+    entries = [[flint.fmpq(*float(p).as_integer_ratio()) for p in row] for row in rows]
+    divided = [[p / sum(row, flint.fmpq(0)) for p in row] for row in entries]
+    made = flint.arb_mat(flint.fmpq_mat(divided)) ** times
+    return [[made[i, j] for j in range(len(rows))] for i in range(len(rows))]
+
+
+def excess(value):
+    return max(float(value.mid()), 0.0)
+
+
+def assert_enclosed(made, exact):
+    """Entries and coefficients obey what the kernel says of itself."""
+    stored = made.matrix.toarray() if sparse.issparse(made.matrix) else made.matrix
+    r, most = made.relative_error, 1.0 + 1e-12
+    n = len(exact)
+    for i in range(n):
+        lost = 0.0
+        for p, q in zip(exact[i], stored[i].tolist(), strict=True):
+            assert r >= 1.0 or (1.0 - r) * q * (1.0 - 1e-15) <= float(p.mid())
+            lost += excess(p - flint.arb((1.0 + r) * (1.0 + 1e-15)) * flint.arb(q))
+        assert lost <= made.lost_mass * most + 1e-300
+    columns = list(zip(*exact, strict=True))
+    least = [min(column) for column in columns]
+    apart = max(excess(sum(p - q for p, q in zip(exact[0], least, strict=True))), 0.0)
+    assert apart <= made.doeblin_coefficient * most
+    reached = [(a, max(column)) for a, column in zip(least, columns, strict=True)]
+    ratio = max(excess(1 - a / b) for a, b in reached if b > 0)
+    assert ratio <= made.ultra_mixing * most
+    for m, found in zip((1.0, 1.5, 1e6), made.coefficients([1.0, 1.5, 1e6]), strict=True):
+        for one in exact:
+            for other in exact:
+                pairs_of_entries = zip(one, other, strict=True)
+                assert sum(excess(p - m * q) for p, q in pairs_of_entries) <= found * most
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("forced", [False, True])
+def test_powers_of_difficult_kernels_are_enclosed(monkeypatch, kind, forced):
+    monkeypatch.setattr(flint.ctx, "prec", 4000)
+    if forced:  # few rows and turned rows serve large sparse kernels only
+        monkeypatch.setattr(kernels, "_MANY", 2)
+        monkeypatch.setattr(kernels, "_LONG", 4)
+        monkeypatch.setattr(kernels, "_FEW_TIMES", 2)
+        monkeypatch.setattr(kernels.matrices, "thinned", sparse.csr_array)
+    rng = np.random.default_rng(KINDS.index(kind))
+    for times in (1, 2, 3, 7, 13, 31, 127, 1024, 10**9, 10**18):
+        rows = adversary(rng, kind)
+        assert_enclosed(MarkovKernel(rows).power(times), power_in_balls(rows, times))
+
+
+@pytest.mark.parametrize("shape", [(1, 7), (2, 3), (3, 2), (3, 4)])
+def test_turned_rows_are_multiplied_as_whole_matrices_are(shape):
+    rng = np.random.default_rng(sum(shape))
+    rows = circulant(rng, *shape)
+    walk = TurnedWalk.of(sparse.csr_array(rows), Known(0.0, 0.0))
+    assert walk is not None
+    cubed = walk.then(walk).then(walk)
+    assert np.allclose(cubed.all_rows(), rows @ rows @ rows, rtol=1e-13, atol=0.0)
+    rows[0] = np.roll(rows[0], 1) if shape[0] * shape[1] > 6 else rows[0][::-1] * 0.9
+    assert TurnedWalk.of(sparse.csr_array(rows), Known(0.0, 0.0)) is None

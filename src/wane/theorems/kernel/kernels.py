@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from wane import arguments
 from wane.arrays import Array
@@ -29,12 +30,17 @@ from wane.errors import InvalidDescription
 from wane.theorems.kernel import amplification, low_rank, matrices, powers
 from wane.theorems.kernel.amplification import ApproximateDP
 from wane.theorems.kernel.amplifying import AmplifyingKernel
+from wane.theorems.kernel.known import Known
 from wane.theorems.kernel.pairs import UNIT, Gap, largest_gap, rounding
+from wane.theorems.kernel.turns import TurnedWalk
 
-_NO_DIGITS = 1e6  # a relative error that says nothing
 _MANY = 500  # states from which long powers of sparse kernels go through few rows
 _LONG = 1 << 10  # the power of which rows are taken
+_FORGETFUL = 0.7  # the Doeblin coefficient from which one row is multiplied in place of all
+_PATIENCE = 120  # such products at most
+_FEW_TIMES = 8  # how often it is multiplied at least
 _FEW_ROWS_ERROR = 1e-4  # the largest relative error that is accepted of it
+_FAR = 1e-6  # rows whose likelihoods differ by more than this say more than any lost mass hides
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,14 @@ class Amplification:
     doeblin: ApproximateDP
     ultra_mixing: ApproximateDP
     exact: ApproximateDP
+
+
+def _product(factors: list[MarkovKernel]) -> MarkovKernel:
+    """These kernels in a row."""
+    made = factors[0]
+    for factor in factors[1:]:
+        made = made.then(factor)
+    return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +129,11 @@ class MarkovKernel(AmplifyingKernel):
         return cls(weights / (1.0 + (choices - 1) * wrong))
 
     @property
+    def known(self) -> Known:
+        """How well the stored entries are known."""
+        return Known(self.relative_error, self.lost_mass)
+
+    @property
     def inputs(self) -> int:
         """Number of rows."""
         return int(self.matrix.shape[0])
@@ -140,12 +159,13 @@ class MarkovKernel(AmplifyingKernel):
             return [self.ceiling] * len(wanted)
         rows = matrices.dense(self.matrix)
         r, hint, found = self.relative_error, None, {}
+        vague = min(max(r, self.lost_mass), 1e-6)
         for m in sorted(set(wanted)):
             lowered = m * ((1.0 - r) / (1.0 + r)) * (1.0 - 8.0 * UNIT)
             if 2.0 * self.ceiling <= 1.0 - lowered:  # even of equal rows more would be found
                 found[m] = self.ceiling
                 continue
-            hint = largest_gap(rows, lowered, hint, tolerance=min(r, 1e-6))
+            hint = largest_gap(rows, lowered, hint, tolerance=vague)
             found[m] = self._raised(hint)
         return [found[m] for m in wanted]
 
@@ -162,9 +182,7 @@ class MarkovKernel(AmplifyingKernel):
         if self.forgets_everything:
             return Doeblin(0.0, witness)
         # In exact arithmetic every row gives the same number; each one is an upper bound.
-        row, r = matrices.dense_row(self.matrix, 0), self.relative_error
-        excess = float(np.maximum((1.0 + r) * row - (1.0 - r) * least, 0.0).sum())
-        raised = excess * (1.0 + rounding(self.outputs)) + self.lost_mass
+        raised = self.known.doeblin(matrices.dense_row(self.matrix, 0), least)
         return Doeblin(raised, witness) if raised < 1.0 else Doeblin(1.0, None)
 
     @property
@@ -194,22 +212,18 @@ class MarkovKernel(AmplifyingKernel):
                 f"kernel, got {following.inputs}."
             )
         (first, dropped), (second, also) = self._without_dust, following._without_dust
-        p, q, own = (
-            self.relative_error,
-            following.relative_error,
-            rounding(matrices.most_terms(first)),
-        )
         constant = self.forgets_everything or following.forgets_everything
         bounds = (self._cheap_ceiling, following._cheap_ceiling)
-        grown = (1.0 + p) * (1.0 + q)
-        error, made = (grown * (1.0 + own) - 1.0) * 1.000001, matrices.product(first, second)
-        if error > 0.5:  # hardly a digit is known: keep the rows from drifting away, claim none
-            error, made = _NO_DIGITS, given_matrices.normalised(made)
-        lost = self.lost_mass + following.lost_mass + dropped + also
+        known = self.known.times(
+            following.known, terms=matrices.most_terms(first), dropped=dropped + also
+        )
+        made = matrices.product(first, second)
+        if known.says_nothing:  # keep the rows from drifting away
+            made = given_matrices.normalised(made)
         return MarkovKernel(
             matrices.Trusted(made),
-            relative_error=error,
-            lost_mass=min(1.0, 1.01 * grown * lost),
+            relative_error=known.relative_error,
+            lost_mass=known.lost_mass,
             ceiling=0.0 if constant else min(1.0, amplification.product_up(*bounds)),
         )
 
@@ -236,50 +250,92 @@ class MarkovKernel(AmplifyingKernel):
                 f"matrix must be square to be repeated, got {self.inputs} x {self.outputs}."
             )
         base = replace(self, matrix=matrices.Trusted(matrices.thinned(self.matrix)))
-        long = self.inputs >= _MANY and 8 * times >= self.inputs**2
-        even = long and matrices.is_sparse_and_even(base.matrix)
-        made = base._through_few_rows(times) if even else None
-        return powers.raised(base, times) if made is None else made
+        made = base._turned_power(times) or base._through_few_rows(times)
+        made = powers.raised(base, times) if made is None else made
+        return made._without_little_mass()
+
+    def _turned_power(self, times: int) -> MarkovKernel | None:
+        """The power by that of its first row, if the others are that row turned; else None."""
+        cells = self.inputs * self.outputs
+        if not sparse.issparse(self.matrix) or cells > matrices.MOST_DENSE:
+            return None
+        walk = TurnedWalk.of(self.matrix, self.known)
+        if walk is None or self.forgets_everything:
+            return None
+        made = powers.raised(walk, times)
+        rows = matrices.thinned(made.all_rows())
+        return MarkovKernel(
+            matrices.Trusted(rows),
+            relative_error=made.known.relative_error,
+            lost_mass=made.known.lost_mass,
+            ceiling=min(made.ceiling, self.ceiling),
+        )
+
+    def _without_little_mass(self) -> MarkovKernel:
+        """The same kernel; lost mass is an error of its entries where these are all larger."""
+        if self.lost_mass == 0.0:
+            return self
+        known = self.known.absorbing(float(self._least.min()))
+        return replace(
+            self,
+            matrix=matrices.Trusted(self.matrix),
+            relative_error=known.relative_error,
+            lost_mass=known.lost_mass,
+        )
 
     def _through_few_rows(self, times: int) -> MarkovKernel | None:
-        """A long power by way of few rows of a shorter one, or None if that loses digits.
-
-        It is tried only where all entries of the power are likely to be of one size.
-        """
+        """A long power of a sparse kernel by way of few rows of a shorter one, or None."""
         whole, rest = divmod(times, _LONG)
+        if self.inputs < _MANY or whole < _FEW_TIMES or not sparse.issparse(self.matrix):
+            return None
         short = [self]
         while 2 ** (len(short) - 1) < _LONG:
             short.append(short[-1].then(short[-1]))
-        power = short.pop()
-        same = power.settled(whole)
-        if same is not None or power.relative_error > 1e-6:
-            return same
-        r, lost = power.relative_error, power.lost_mass
-        rows = matrices.dense(power.matrix)
+            same = short[-1].settled(times >> (len(short) - 1))
+            if same is not None:
+                return same
+        factors = [factor for place, factor in enumerate(short[:-1]) if rest >> place & 1]
+        return short[-1]._by_rows(whole, factors) or _product(
+            [powers.raised(short[-1], whole), *factors]
+        )
+
+    def _by_rows(self, times: int, factors: list[MarkovKernel]) -> MarkovKernel | None:
+        """This kernel to a power, times the factors, which are powers of the same; None if vague.
+
+        T^k X with X = F T, of whose columns no entry exceeds the largest of T.
+        """
+        r, lost = self.relative_error, self.lost_mass
+        rows = matrices.dense(self.matrix)
         few = low_rank.FewRows.of(rows, r * low_rank.norm(rows) + lost)
         if few is None:
             return None
-        core, reached = few.power(whole - 1)
-        last = MarkovKernel(matrices.Trusted(few.rows), relative_error=r, lost_mass=lost)
-        for place, factor in enumerate(short):
-            if rest >> place & 1 and reached == whole - 1:
-                last = last.then(factor)
-        z, most = low_rank.norm(few.weights), float(np.max(last.matrix))
-        wrong = few.error + z * (r * low_rank.norm(few.rows) + lost)
-        wrong += z * (last.relative_error * most + last.lost_mass)
-        largest = float(np.max(rows)) * (1.0 + r) + lost  # of later powers as well
+        core, reached = few.power(times - 1)
+        chosen = MarkovKernel(matrices.Trusted(few.rows), relative_error=r, lost_mass=lost)
+        last = _product([chosen, *(factors if reached == times - 1 else []), self])
+        largest = matrices.column_maxima(rows) * (1.0 + r) + lost
+        wrong = (r * low_rank.norm(few.rows) + lost) * largest + last.lost_mass
+        wrong += last.relative_error * matrices.column_maxima(last.matrix)
         made, error = few.applied(
             core, matrices.dense(last.matrix), last_error=wrong, largest=largest
         )
-        least = float(made.min())
-        if not error <= _FEW_ROWS_ERROR * least:
+        ceiling = amplification.power_up(self._cheap_ceiling, reached + 1)
+        least = matrices.column_minima(made)
+        if np.all(error <= _FEW_ROWS_ERROR * least):
+            found = MarkovKernel(
+                matrices.Trusted(made),
+                relative_error=float(np.max(error / least)) * (1.0 + 1e-9),
+                ceiling=ceiling,
+            )
+            return found if reached == times - 1 else found.settled(times // (reached + 1))
+        far_apart = np.any(least + error <= _FAR * (matrices.column_maxima(made) - error))
+        if reached < times - 1 or not far_apart:
             return None
-        found = MarkovKernel(
-            matrices.Trusted(made),
-            relative_error=error / least * (1.0 + 1e-9),
-            ceiling=amplification.power_up(power._cheap_ceiling, reached + 1),
+        made -= error
+        np.maximum(made, 0.0, out=made)
+        missing = 1.0 - made.sum(axis=1) * (1.0 - 3.0 * rounding(self.outputs))
+        return MarkovKernel(
+            matrices.Trusted(made), lost_mass=float(np.max(missing)), ceiling=ceiling
         )
-        return found if reached == whole - 1 else found.settled(whole // (reached + 1))
 
     def settled(self, times: int) -> MarkovKernel | None:
         """This kernel in place of itself `times` times or more, once its rows hardly differ.
@@ -289,20 +345,44 @@ class MarkovKernel(AmplifyingKernel):
         """
         least, most = self._least, matrices.column_maxima(self.matrix)
         reached = most > 0.0
-        least, most = least[reached], most[reached]
-        if self.relative_error >= 1.0 or not np.all(least > 0.0):
-            return None
-        r = self.relative_error
-        top = (1.0 + r) * most + self.lost_mass
-        spread = (float(np.max(top / ((1.0 - r) * least))) - 1.0) * (1.0 + 1e-6)
-        if spread > 8.0 * r:
-            return None
+        spread = self.known.spread(least[reached], most[reached])
+        if spread is None:
+            return self._forgotten(times)
         return MarkovKernel(
             matrices.Trusted(self.matrix),
             relative_error=spread,
             lost_mass=self.lost_mass,
             ceiling=amplification.power_up(self._cheap_ceiling, times),
         )
+
+    def _forgotten(self, times: int) -> MarkovKernel | None:
+        """One row of a power in place of all, once what rows differ by has shrunk to nothing.
+
+        Every product shrinks the range of a column by the Dobrushin coefficient, of which the
+        cheap bound is used.  Later powers stay within the range.
+        """
+        share, r = self._cheap_ceiling, self.relative_error
+        if self.inputs < _MANY:
+            return None
+        if not (0.0 < share <= _FORGETFUL and (times - 1) * math.log(share) < math.log(r)):
+            return None
+        most, least = matrices.column_maxima(self.matrix), self._least
+        seen = most > 0.0
+        apart = ((1.0 + r) * most + self.lost_mass - (1.0 - r) * least)[seen]
+        first = matrices.dense_row(self.matrix, 0).reshape(1, -1)
+        row = MarkovKernel(matrices.Trusted(first), relative_error=r, lost_mass=self.lost_mass)
+        for _ in range(min(times, _PATIENCE) - 1):
+            row = row.then(self)
+            apart *= share * (1.0 + 4.0 * UNIT)
+            values = np.asarray(row.matrix).reshape(-1)[seen]
+            if np.all(apart <= row.relative_error * values):
+                return MarkovKernel(
+                    matrices.Trusted(np.tile(row.matrix, (self.inputs, 1))),
+                    relative_error=2.01 * row.relative_error,
+                    lost_mass=min(1.0, row.lost_mass + self.lost_mass),
+                    ceiling=amplification.power_up(share, times),
+                )
+        return None
 
     def amplify(self, *, epsilon: float, delta: float) -> Amplification:
         """All statements about an (epsilon, delta)-private input."""

@@ -94,20 +94,19 @@ class FewRows:
         return Core(made, total * _RAISED)
 
     def applied(
-        self, core: Core, last: Array, *, last_error: float, largest: float
-    ) -> tuple[Array, float]:
-        """Return T^k X, and a bound on the error of every entry.
+        self, core: Core, last: Array, *, last_error: Array, largest: Array
+    ) -> tuple[Array, Array]:
+        """Return T^k X, and a bound on the error of all entries of each column.
 
-        No entry of X exceeds `largest`, and Z `last` is X, entry by entry, within `last_error`.
+        No entry of a column of X exceeds `largest`, and `last` is S X within `last_error`.
         """
-        between, error = self._between
-        most, kept = float(np.abs(last).max()), between.shape[0]
-        inner = core.small @ between @ last
+        kept = last.shape[0]
+        inner = core.small @ last
         made = self.weights @ inner
         z, g = norm(self.weights), norm(core.small)
-        doubt = g * (error + 3.1 * rounding(kept) * (norm(between) + error)) * most
-        total = core.error * largest + (1.0 + core.error) * last_error
-        total += z * (doubt + rounding(kept) * float(np.abs(inner).max()))
+        doubt = g * (last_error + rounding(kept) * np.abs(last).max(axis=0))
+        total = core.error * largest + z * doubt
+        total += z * rounding(kept) * np.abs(inner).max(axis=0)
         return made, total * _RAISED
 
 

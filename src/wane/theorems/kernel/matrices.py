@@ -59,11 +59,6 @@ def most_terms(rows: Any) -> int:
     return int(np.max(counts))
 
 
-def is_sparse_and_even(rows: Any) -> bool:
-    """Whether a square matrix is kept in sparse form and keeps the uniform law as it is."""
-    return sparse.issparse(rows) and bool(np.allclose(rows.sum(axis=0), 1.0, rtol=0.0, atol=1e-9))
-
-
 def rows_agree(rows: Any) -> bool:
     """Whether all rows are bit for bit the same."""
     if not sparse.issparse(rows):

@@ -53,9 +53,9 @@ def largest_gap(
     ceiling = rows.max(axis=0) - scaled.min(axis=0)
     if not np.any(ceiling > 0.0):
         return Gap(0.0, 0, 1)
-    turned = _turned(rows, tolerance)
-    if turned is not None:
-        return _from_first_row(rows, multiplier * (1.0 - turned) / (1.0 + turned), 1.0 + turned)
+    alike = _all_turned(rows, tolerance)
+    if alike is not None:
+        return _from_first_row(alike[0], multiplier, alike[1])
     best = _climb(rows, scaled, hint)
     # No divergence exceeds the mass of a row; where rows are disjoint all pairs would be looked at.
     most = float(rows.sum(axis=1).max())
@@ -95,27 +95,49 @@ def _all_pairs(rows: Array, scaled: Array) -> Gap:
     return Gap(float(table[first, second]), first, second)
 
 
-def _turned(rows: Array, tolerance: float) -> float | None:
-    """How far each row is from the first one turned, relatively, or None if beyond a tolerance.
+def shapes(size: int) -> Iterator[tuple[int, int]]:
+    """Yield the circle of so many states, then the tori whose rows hold them in order."""
+    return ((high, size // high) for high in range(1, size // 2 + 1) if size % high == 0)
 
-    Walks on a circle are such: every row has its own worst partner, and all pairs are as bad.
+
+def turned(row: Array, number: int) -> Array:
+    """Return the row of this state, if every row is the first one turned."""
+    place = np.unravel_index(number, row.shape)
+    return np.roll(row, tuple(map(int, place)), axis=tuple(range(row.ndim)))
+
+
+def _all_turned(rows: Array, tolerance: float) -> tuple[Array, float] | None:
+    """The first row turned, and how far rows are from it, relatively; None beyond a tolerance.
+
+    Walks on a circle or torus are such: every row has its own worst partner, and all pairs are as
+    bad.
     """
     size = rows.shape[0]
     if rows.shape[1] != size or not tolerance > 0.0:
         return None
-    spread = 0.0
-    for number, row in enumerate(rows):
-        away = np.abs(np.concatenate((row[number:], row[:number])) - rows[0])
-        if not np.all(away <= tolerance * rows[0]):
-            return None
-        reached = rows[0] > 0.0
-        spread = max(spread, float(np.max(away[reached] / rows[0][reached])))
-    return spread * (1.0 + 8.0 * UNIT)
+    for shape in shapes(size):
+        first, spread = rows[0].reshape(shape), 0.0
+        made = np.empty_like(rows)
+        for number, row in enumerate(rows):
+            made[number] = turned(first, number).reshape(-1)
+            away = np.abs(row - made[number])
+            if not np.all(away <= tolerance * made[number]):
+                break
+            reached = made[number] > 0.0
+            spread = max(spread, float(np.max(away[reached] / made[number][reached])))
+        else:
+            return made, spread * (1.0 + 8.0 * UNIT)
+    return None
 
 
-def _from_first_row(rows: Array, multiplier: float, factor: float) -> Gap:
-    """The largest divergence of the first row from another, times a factor."""
-    values = factor * gaps_from(rows[0], multiplier * rows)
+def _from_first_row(turns: Array, multiplier: float, spread: float) -> Gap:
+    """The largest divergence of the first row from itself turned, if rows are within `spread`.
+
+    D_m(P, Q) <= (1 + s) D_n(P', Q') with n = m (1 - s)/(1 + s), where P' and Q' are within s of P
+    and Q; both are turned until P' is the first row.
+    """
+    lowered = multiplier * ((1.0 - spread) / (1.0 + spread)) * (1.0 - 8.0 * UNIT)
+    values = (1.0 + spread) * gaps_from(turns[0], lowered * turns)
     second = 1 + int(np.argmax(values[1:]))
     return Gap(float(values[second]), 0, second)
 
