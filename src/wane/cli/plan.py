@@ -13,6 +13,7 @@ from wane.cli.options import Result, Verb, number, whole
 from wane.describe.fields import run_to_fields
 from wane.planning import Plan, Problem, plan
 
+_WITH_HYPOTHESES = ("objective_perturbation_risk", "dynamics_paper_risk")
 _POINTS = 9
 _SPREAD = 8.0
 """A plot shows targets from an eighth to eight times the one that is asked for."""
@@ -142,7 +143,7 @@ def _draw(constants: dict[str, Any], target: dict[str, float | None], path: str)
         "plan": "excess_risk",
         "no step": "no_step_risk",
         "output perturbation": "output_perturbation_risk",
-        "objective perturbation, at best": "objective_perturbation_risk",
+        "objective perturbation": "objective_perturbation_risk",
         "the dynamics paper's design": "dynamics_paper_risk",
     }
     points = {
@@ -151,6 +152,10 @@ def _draw(constants: dict[str, Any], target: dict[str, float | None], path: str)
     }
     known = {label: line for label, line in points.items() if line}
     save_lines(known, (name, "excess risk, at most"), path, logarithmic="xy")
+
+
+def _or_why_not(risk: float | None) -> str:
+    return "its hypotheses fail" if risk is None else report.shown(risk)
 
 
 def _text(found: Plan, made: dict[str, Any]) -> str:
@@ -165,7 +170,7 @@ def _text(found: Plan, made: dict[str, Any]) -> str:
             f"ridge {made['ridge']:.4g}, cool-down {made['cool_down']}, "
             f"in a ball of radius {found.problem.start_distance:.6g} about the start"
         )
-    printed = made["dynamics_paper_risk"]
+    noisy, printed = (_or_why_not(made[name]) for name in _WITH_HYPOTHESES)
     lines = [
         head,
         f"  target                  {made['target']}; certified epsilon "
@@ -173,9 +178,8 @@ def _text(found: Plan, made: dict[str, Any]) -> str:
         f"  excess risk at most     {report.shown(found.excess_risk)}",
         f"  taking no step          {report.shown(found.no_step_risk)}",
         f"  output perturbation     {report.shown(found.output_perturbation_risk)}",
-        f"  objective perturbation  {report.shown(found.objective_perturbation_risk)} at best",
-        "  the dynamics paper      "
-        + ("its hypotheses fail" if printed is None else report.shown(printed)),
+        f"  objective perturbation  {noisy}",
+        f"  the dynamics paper      {printed}",
         "The risk needs convex losses whose average is least within that ball; privacy does not.",
     ]
     return "\n".join([*lines, made["note"]] if made["note"] else lines)

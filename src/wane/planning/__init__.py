@@ -9,7 +9,7 @@ from wane.planning.constant_steps import (
 from wane.planning.problem import Problem
 from wane.planning.risk import excess_risk_of
 from wane.planning.rivals import (
-    objective_perturbation_risk_at_best,
+    objective_perturbation_risk_of,
     output_perturbation_risk_of,
 )
 from wane.planning.search import Plan, plan
@@ -20,7 +20,7 @@ __all__ = [
     "descent_noise",
     "excess_risk",
     "excess_risk_of",
-    "objective_perturbation_risk_at_best",
+    "objective_perturbation_risk_of",
     "output_perturbation_risk",
     "output_perturbation_risk_of",
     "plan",

@@ -79,18 +79,20 @@ def risk_of_steps(land: Landscape, steps: Iterable[EqualSteps], *, trials: int =
 
     `trials` virtual steps are tried; with none contraction alone is used, which takes no time.
 
-    Claim.  L(x) - min L <= gap + rho R^2/2, and <= M D/2 + rho (R^2/4 + r sqrt(D)).
+    Claim.  L(x) - min L <= gap + rho max_t (R t - t^2/2 - (t - sqrt(D))_+^2/2), 0 <= t <= r.
     """
     square, gap = land.reach**2, math.inf
     for leg in _legs(steps):
         square, gap = _after_leg(land, leg, square, trials)
     gap = min(gap, 0.5 * land.high * square)
-    biased = 0.25 * land.radius**2 + land.reach * math.sqrt(square)
-    risk = min(
-        gap + 0.5 * land.ridge * land.radius**2,
-        0.5 * (land.high - land.ridge) * square + land.ridge * biased,
-    )
+    risk = gap + land.ridge * _tilt(land, math.sqrt(square))
     return inflate(risk, RAISED)
+
+
+def _tilt(land: Landscape, far: float) -> float:
+    """Return the maximum of R t - t^2/2 - (t - far)_+^2/2, which is concave, over t <= r <= R."""
+    t = min(0.5 * (land.radius + far), land.reach)
+    return land.radius * t - 0.5 * t * t - 0.5 * max(t - far, 0.0) ** 2
 
 
 def _after_leg(

@@ -10,7 +10,7 @@ from typing import Any
 
 from wane import arguments
 from wane.certificates import Certificate, calibrate
-from wane.certificates.goals import PrivacyGoal, goal_of
+from wane.certificates.goals import ApproximateGoal, PrivacyGoal, goal_of
 from wane.describe import Adjacency, GradientNoise, NoisyDescent
 from wane.describe.schedule import Phase
 from wane.describe.words import adjacency_of
@@ -18,7 +18,7 @@ from wane.errors import NoTheoremApplies, Unreachable
 from wane.planning.problem import Problem
 from wane.planning.risk import EqualSteps, Landscape, excess_risk_of, risk_of_steps
 from wane.planning.rivals import (
-    objective_perturbation_risk_at_best,
+    objective_perturbation_risk_of,
     output_perturbation_risk_of,
 )
 
@@ -46,7 +46,8 @@ class Plan:
             allow.
         no_step_risk: of releasing the start.
         output_perturbation_risk: of noise on the exact minimiser.
-        objective_perturbation_risk: noise on the objective promises at best this.
+        objective_perturbation_risk: of noise on the objective, under hypotheses of its own; None
+            where the goal is not one epsilon and delta.
     """
 
     problem: Problem
@@ -56,7 +57,7 @@ class Plan:
     excess_risk: float
     no_step_risk: float
     output_perturbation_risk: float
-    objective_perturbation_risk: float
+    objective_perturbation_risk: float | None
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,14 @@ def _planned(problem: Problem, target: _Target, most_steps: int) -> Plan:
         excess_risk=min(risk, nothing),
         no_step_risk=nothing,
         output_perturbation_risk=output_perturbation_risk_of(problem, level),
-        objective_perturbation_risk=objective_perturbation_risk_at_best(problem, level),
+        objective_perturbation_risk=_by_noise_on_the_objective(problem, goal),
     )
+
+
+def _by_noise_on_the_objective(problem: Problem, goal: PrivacyGoal) -> float | None:
+    if not isinstance(goal, ApproximateGoal):
+        return None
+    return objective_perturbation_risk_of(problem, goal.epsilon, goal.delta)
 
 
 def _best(problem: Problem, target: _Target, drafts: list[_Draft]) -> Certificate | None:
