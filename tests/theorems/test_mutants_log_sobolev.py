@@ -1,0 +1,236 @@
+"""Log-Sobolev constants and what follows from them, step by step in forty digits."""
+
+import math
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+
+from runs import make_run
+from wane.describe import Adjacency, Cyclic, FactKind, GradientNoise, Objective, Phase, Schedule
+from wane.describe.domains import MCP, Ridge
+from wane.errors import InvalidDescription, Unreachable
+from wane.theorems.log_sobolev.dynamics import (
+    LangevinStep,
+    langevin_mu,
+    quadratic_law,
+    tracked_bound,
+    tracked_spread,
+    warm_start,
+)
+from wane.theorems.log_sobolev.spread import tracked_log_sobolev
+
+mp = mpmath.mp.clone()
+mp.dps = 40
+ETA, STD, M, RIDGE = 0.3, 0.7, 0.25, 0.2
+BENT = Objective(gradient_bound=1.0, smoothness=M)
+ROUND = Objective(gradient_bound=1.0, smoothness=M, strong_convexity=0.0, ridge=RIDGE)
+FLAT = replace(ROUND, ridge=0.0)
+EXPANDING, SHRINKING = MCP(weight=1.0, shape=4.0), Ridge(0.3)
+
+
+def run(**changes):
+    base = {"records": 5, "steps": 4, "step_size": ETA, "noise": GradientNoise(STD)}
+    return make_run(**(base | changes))
+
+
+def steepest(losses, adjacency):
+    """The Lipschitz constant of a step, over the numbers of records that data sets may have."""
+    sizes = {Adjacency.REPLACE_ONE: (5,), Adjacency.ZERO_OUT: (5, 4), Adjacency.ADD_REMOVE: (4, 6)}
+    if losses.strong_convexity is None:
+        return 1 + mp.mpf(ETA) * mp.mpf(M) * max(sizes[adjacency]) / 5
+    return 1 - mp.mpf(ETA) * mp.mpf(losses.ridge)
+
+
+def widest(losses, adjacency, prox, steps, start):
+    """The largest B_j, one step after the other."""
+    L, fresh = steepest(losses, adjacency), (mp.mpf(ETA) * mp.mpf(STD)) ** 2
+    spread = L**2 * mp.mpf(start) + fresh
+    found = [spread]
+    for _ in range(steps - 1):
+        spread = (prox * L) ** 2 * spread + fresh
+        found.append(spread)
+    return max(found)
+
+
+PROXES = {
+    None: mp.mpf(1),
+    SHRINKING: 1 / (1 + mp.mpf(ETA) * mp.mpf("0.3")),
+    EXPANDING: 1 / (1 - mp.mpf(ETA) / 4),
+}
+
+
+@pytest.mark.parametrize("losses", [BENT, ROUND, FLAT])
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("domain", PROXES)
+@pytest.mark.parametrize("steps", [1, 2, 9])
+@pytest.mark.parametrize("start", [0.0, 5.0])
+def test_the_widest_law_of_a_run(losses, adjacency, domain, steps, start):
+    where = {} if domain is None else {"domain": domain}
+    described = run(objective=losses, adjacency=adjacency, steps=steps, **where)
+    fact = tracked_log_sobolev(described, start_spread=start)
+    assert fact.kind is FactKind.LOG_SOBOLEV
+    exact = 1 / widest(losses, adjacency, PROXES[domain], steps, start)
+    assert exact * (1 - mp.mpf("1e-10")) <= fact.value <= exact
+
+
+def test_only_equal_full_batches_with_noise_are_tracked():
+    phases = [Phase(2, ETA, GradientNoise(STD)), Phase(2, 0.5, GradientNoise(STD))]
+    for wrong, words in (
+        (make_run(records=5, schedule=Schedule(phases)), "equal steps"),
+        (run(batches=Cyclic(5)), "full batches"),
+        (run(batches=Cyclic(1)), "full batches"),
+        (run(noise=GradientNoise(0.0)), "noise"),
+        (run(objective=Objective(gradient_bound=1.0)), "smoothness"),
+        (run(domain=MCP(weight=1.0, shape=0.2)), "prox"),
+    ):
+        with pytest.raises(InvalidDescription, match=words):
+            tracked_log_sobolev(wrong)
+    for start in (-1.0, -1e-9, math.nan):
+        with pytest.raises(InvalidDescription, match="start_spread"):
+            tracked_log_sobolev(run(), start_spread=start)
+
+
+def test_a_spread_that_leaves_the_range_of_doubles_is_refused():
+    with pytest.raises(Unreachable, match="spread"):
+        tracked_log_sobolev(run(objective=BENT, steps=10_000))
+    with pytest.raises(Unreachable, match="spread"):
+        tracked_log_sobolev(run(noise=GradientNoise(1e-200)))
+
+
+# the dynamics
+
+
+@pytest.mark.parametrize("order", [1.0 + 1e-12, 1.5, 2.0, 30.0])
+@pytest.mark.parametrize("split", [0.25, 0.5, 1.0])
+@pytest.mark.parametrize("time", [1e-3, 2.0, 60.0])
+def test_a_warm_start_fades_at_an_order_that_sinks(order, split, time):
+    """Against a Gaussian start, whose divergence grows in proportion to the order."""
+    S, tau, k, rho0 = 0.4, 0.5, 0.7, 0.3
+    found = warm_start(
+        order,
+        lambda b: rho0 * b * (1.0 + 1e-15),
+        gradient_sensitivity=S,
+        temperature=tau,
+        time=time,
+        constant=k,
+        split=split,
+    )
+    g, a = mp.mpf(split), mp.mpf(order)
+    x = 2 * (1 - g) * mp.mpf(tau) * mp.mpf(k) * mp.mpf(time)
+    share = (1 - mp.exp(-x)) / x if x else mp.mpf(1)
+    rho = mp.mpf(S) ** 2 * mp.mpf(time) / (4 * g * mp.mpf(tau)) * share
+    exact = a * (rho + mp.exp(-x) * mp.mpf(rho0))
+    assert exact <= found <= exact * (1 + mp.mpf("1e-13"))
+
+
+def test_a_start_that_is_only_finite_at_low_orders_is_asked_below_them():
+    """After long the order at which the start is asked sinks to one, where it is still finite."""
+    known = {"gradient_sensitivity": 0.0, "temperature": 1.0, "constant": 1.0, "split": 0.5}
+    found = warm_start(9.0, lambda b: 1.0 if b < 1.5 else math.inf, time=5.0, **known)
+    exact = 9 * mp.exp(-5) / (1 + 8 * mp.exp(-5))
+    assert exact <= found <= exact * (1 + mp.mpf("1e-13"))
+    assert warm_start(9.0, lambda b: 1.0 if b < 1.5 else math.inf, time=0.1, **known) == math.inf
+    assert warm_start(9.0, lambda _: 0.0, time=0.1, **known) == 0.0
+    assert warm_start(9.0, lambda _: 1.0, time=1e6, **known) > 0.0
+
+
+@pytest.mark.parametrize("m", [0.0, 1e-12, 0.4, 30.0])
+def test_langevin_dynamics_in_forty_digits(m):
+    S, tau, T = 0.3, 0.7, 2.5
+    found = langevin_mu(gradient_sensitivity=S, strong_convexity=m, temperature=tau, time=T)
+    y = mp.mpf(m) * mp.mpf(T) / 2
+    squared = mp.mpf(S) ** 2 * mp.mpf(T) / (2 * mp.mpf(tau)) * (mp.tanh(y) / y if y else 1)
+    exact = mp.sqrt(squared)
+    assert exact <= found <= exact * (1 + mp.mpf("1e-13"))
+    still = langevin_mu(gradient_sensitivity=S, strong_convexity=m, temperature=tau, time=0.0)
+    assert still == 0.0
+
+
+@pytest.mark.parametrize("eta", [0.1, 0.9, 1.0, 1.3, 1.9])
+@pytest.mark.parametrize("steps", [1, 2, 3, 50])
+@pytest.mark.parametrize("start", [0.0, 0.8])
+def test_an_isotropic_quadratic_step_by_step(eta, steps, start):
+    """Means and variances of both chains, by their recursions."""
+    S, m, tau = 0.6, 1.0, 0.4
+    mean, variance, c = mp.mpf(0), mp.mpf(start), 1 - mp.mpf(eta) * m
+    for _ in range(steps):
+        mean = c * mean + mp.mpf(eta) * mp.mpf(S)
+        variance = c**2 * variance + 2 * mp.mpf(eta) * mp.mpf(tau)
+    exact = mean**2 / variance / 2
+    known = {"gradient_sensitivity": S, "curvature": m, "temperature": tau, "step_size": eta}
+    found = quadratic_law(**known, steps=steps, start_variance=start)
+    assert exact <= found <= exact * (1 + mp.mpf("1e-12"))
+    assert quadratic_law(**known, steps=0, start_variance=start) == 0.0
+
+
+def test_no_sensitivity_of_about_one_leaks_nothing():
+    """Whatever its last digits are."""
+    known = {"curvature": 1.0, "temperature": 1.0, "step_size": 1.0, "steps": 1}
+    for ulps in range(-200, 10):
+        S = 1.0 + ulps * 2.0**-53
+        assert quadratic_law(gradient_sensitivity=S, **known) >= S * S / 4.0 * (1 - 1e-15)
+    assert quadratic_law(gradient_sensitivity=0.0, **known) == 0.0
+
+
+def exact_tracking(steps, start):
+    """Theorem B in forty digits: the spread and rho after each step."""
+    V, rho = mp.mpf(start), mp.mpf(0)
+    for step in steps:
+        L, S, tau, eta = map(
+            mp.mpf, (step.lipschitz, step.gradient_sensitivity, step.temperature, step.step_size)
+        )
+        for _ in range(step.repeat):
+            W = L**2 * V
+            A = mp.sqrt(2 * rho * W)
+            if 2 * tau * A >= S * W:
+                rho = (A + S * eta) ** 2 / (2 * (W + 2 * tau * eta))
+            else:
+                rho = rho + S**2 * eta / (4 * tau)
+            V = W + 2 * eta * tau
+    return V, rho
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("start", [0.0, 0.4])
+def test_tracked_bounds_in_forty_digits(seed, start):
+    draw = np.random.default_rng(seed)
+    steps = [
+        LangevinStep(
+            lipschitz=float(draw.choice([0.0, 0.5, 1.0, 1.2])),
+            gradient_sensitivity=float(draw.choice([0.0, 0.3, 1.1])),
+            temperature=float(draw.uniform(0.1, 2.0)),
+            step_size=float(draw.uniform(0.05, 1.0)),
+            repeat=int(draw.integers(1, 4)),
+        )
+        for _ in range(5)
+    ]
+    V, rho = exact_tracking(steps, start)
+    assert V <= tracked_spread(steps, start_spread=start) <= V * (1 + mp.mpf("1e-13"))
+    assert rho <= tracked_bound(steps, start_spread=start) <= rho * (1 + mp.mpf("1e-12"))
+
+
+def test_tracking_at_its_ends():
+    still = LangevinStep(1.0, 0.0, 0.5, 0.5)
+    assert still.repeat == 1
+    assert tracked_bound([still]) == 0.0, "without a difference nothing leaks"
+    moved = LangevinStep(1.0, 0.4, 0.5, 0.5)
+    unknown = tracked_bound([moved, moved], start_spread=math.inf)
+    assert unknown == pytest.approx(2 * 0.4**2 * 0.5 / (4 * 0.5), rel=1e-13)
+    wiped = LangevinStep(0.0, 0.0, 0.5, 0.5)
+    assert tracked_bound([moved, wiped]) == 0.0, "a constant map forgets"
+    assert tracked_bound([LangevinStep(1.0, 1e-200, 0.5, 0.5)]) >= 1e-300
+    assert tracked_spread([LangevinStep(1e-200, 0.0, 0.5, 0.5)], start_spread=1e-10) > 0.5
+    assert LangevinStep(1e-200, 0.0, 0.5, 0.5).stretched(1e-10) >= 1e-300
+    for wrong in (
+        {"lipschitz": -0.1},
+        {"gradient_sensitivity": -0.1},
+        {"temperature": 0.0},
+        {"step_size": 0.0},
+        {"repeat": 0},
+        {"temperature": 1e-150, "step_size": 1e-150},
+        {"temperature": 1e150, "step_size": 1e150},
+    ):
+        with pytest.raises(InvalidDescription):
+            replace(moved, **wrong)
