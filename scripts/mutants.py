@@ -61,7 +61,7 @@ class Mutant:
     change: str
     lines: tuple[int, int] | None  # of that function; None for what runs when the module is loaded
     compiled: Callable[[], object]
-    assigned: str = ""  # the module's constant that the change is in, if it is in one
+    assigned: str = ""  # the constant that the change is in, if any; `f.x` or `f.return` within f
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -94,9 +94,11 @@ def mutants_of(path: Path, root: Path) -> list[Mutant]:
     tree = ast.parse(path.read_text())
     made = []
     for place, lines, statement in _places(tree):
+        inner = _assigned_inside(place, statement)
         for edit in _edits(statement):
             mutant = _mutant(tree, path, root, (place, lines), edit)
-            made.append(replace(mutant, assigned=_assigned(statement)))
+            name = inner.get(edit.owner, _assigned(statement))
+            made.append(replace(mutant, assigned=name))
     return sorted(made, key=lambda m: (m.line, m.change))
 
 
@@ -119,6 +121,17 @@ def _assigned(statement: ast.stmt) -> str:
     if isinstance(statement, ast.Assign):
         return ", ".join(ast.unparse(target).strip("()") for target in statement.targets)
     return ast.unparse(statement.target) if isinstance(statement, ast.AnnAssign) else ""
+
+
+def _assigned_inside(place: str, statement: ast.stmt) -> dict[ast.AST, str]:
+    """For each expression in a function the name that it helps to give a value, or `return`."""
+    names: dict[ast.AST, str] = {}
+    if isinstance(statement, ast.FunctionDef):
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Assign | ast.AnnAssign | ast.Return):
+                name = "return" if isinstance(node, ast.Return) else _assigned(node)
+                names |= dict.fromkeys(ast.walk(node), f"{place}.{name}")
+    return names
 
 
 def _extent(node: ast.stmt) -> tuple[int, int]:
