@@ -4,10 +4,14 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 
+pytest.importorskip("flint")
+
 from runs import make_run
+from wane.balls.arithmetic import PRECISION, ball, bits, top
 from wane.describe import (
     Adjacency,
     GradientNoise,
@@ -20,12 +24,14 @@ from wane.describe import (
 from wane.describe.domains import Diameter
 from wane.theorems.contraction.recursion import Kind, _batch_sizes, _separation, recursion
 from wane.theorems.registry import THEOREMS
+from wane.verify.registry import verifiers
 
 BY_NAME = {theorem.name: theorem for theorem in THEOREMS}
 WIDE, ETA, STD = 0.1, 0.7, 0.5
 BENT = Objective(gradient_bound=1.0, smoothness=0.8)
 ROUND = Objective(gradient_bound=1.0, smoothness=0.2, strong_convexity=0.0)
 CLOSE = replace(ROUND, gradient_difference_bound=0.05)
+STRONG = replace(CLOSE, strong_convexity=0.15)
 NEAR = replace(BENT, gradient_difference_bound=0.05)
 
 
@@ -47,13 +53,13 @@ def hockey_stick(epsilon, apart):
 def moved(losses, eta, count, size):
     """How far apart a step on `count` records, divided by `size`, can leave two points WIDE apart.
 
-    A convex quadratic of curvature at most 2 size/(eta count) moves none apart; any function moves
-    them by at most the change of its gradient.
+    A convex quadratic of curvature at most 2 size/(eta count) moves none apart, and its least
+    curvature brings them together; any function moves them by at most the change of its gradient.
     """
     share = eta * count / size
-    if losses.strong_convexity == 0.0:
-        assert share * losses.smoothness <= 2.0, "else the descent may expand"
-        return WIDE
+    if losses.strong_convexity is not None:
+        assert share * losses.smoothness <= 1.0, "else the descent may expand"
+        return WIDE * (1.0 - share * losses.strong_convexity)
     return WIDE + share * min(losses.smoothness * WIDE, 2.0 * losses.gradient_bound)
 
 
@@ -93,25 +99,35 @@ def exact(run, losses, epsilon, steps=((3, ETA, STD),)):
     return max(found)
 
 
-@pytest.mark.parametrize("losses", [BENT, ROUND, CLOSE, NEAR])
+def proven(name, run, epsilon):
+    """What the verifier proves."""
+    with bits(PRECISION):
+        bound = verifiers()[name](run)
+        assert not bound.tight
+        return float(top(bound.delta(ball(epsilon))))
+
+
+@pytest.mark.parametrize("losses", [BENT, ROUND, CLOSE, NEAR, STRONG])
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_poisson_batches_one_size_at_a_time(losses, adjacency):
     """With three others every size has a bin of its own; with four the smallest two share one."""
     run = small(objective=losses, adjacency=adjacency)
-    loose = 1.1 if adjacency is Adjacency.ADD_REMOVE and losses.strong_convexity is None else 1.0
+    loose = 1.1 if adjacency is Adjacency.ADD_REMOVE else 1.0
     guarantee = BY_NAME["poisson_contraction"](run).guarantee
     for epsilon in (0.0, 0.2, 1.0):
         truth = exact(run, losses, epsilon)
+        assert proven("poisson_contraction", run, epsilon) == pytest.approx(truth, rel=1e-9)
         assert truth <= guarantee.delta(epsilon) <= truth * loose * (1.0 + 1e-8)
 
 
-@pytest.mark.parametrize("losses", [BENT, ROUND, CLOSE, NEAR])
+@pytest.mark.parametrize("losses", [BENT, ROUND, CLOSE, NEAR, STRONG])
 @pytest.mark.parametrize("adjacency", [Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE])
 def test_batches_of_two(losses, adjacency):
     run = small(objective=losses, adjacency=adjacency, batches=WithoutReplacement(2))
     guarantee = BY_NAME["fixed_size_contraction"](run).guarantee
     for epsilon in (0.0, 0.2, 1.0):
         truth = exact(run, losses, epsilon)
+        assert proven("fixed_size_contraction", run, epsilon) == pytest.approx(truth, rel=1e-9)
         assert truth <= guarantee.delta(epsilon) <= truth * (1.0 + 1e-9)
 
 
@@ -152,6 +168,20 @@ def test_the_recursion_in_fractions(rate, carried, fresh, start, steps):
     found = recursion(carried, fresh, rate, steps, start)
     assert delta <= Fraction(found) <= delta * (1 + Fraction(1, 10**11)) + Fraction(1, 10**300)
     assert (found == 0.0) == (delta == 0)
+
+
+@pytest.mark.parametrize("steps", [10**6, 10**9])
+def test_long_recursions_are_not_rounded_down(steps):
+    """A last digit of the factor counts as often as there are steps."""
+    mp = mpmath.mp.clone()
+    mp.dps = 60
+    draw = np.random.default_rng(steps)
+    for _ in range(200):
+        carried = 1.0 - float(10.0 ** -draw.uniform(5, 12))
+        rate, fresh = float(10.0 ** -draw.uniform(6, 12)), float(draw.uniform(0.0, 1e-6))
+        x = mp.mpf(carried) * (1 - mp.mpf(rate))
+        exact = x**steps * mp.mpf(0.1) + mp.mpf(rate) * mp.mpf(fresh) * (1 - x**steps) / (1 - x)
+        assert exact <= recursion(carried, fresh, rate, steps, 0.1) <= exact * 1.001
 
 
 def test_what_underflows_is_not_zero():

@@ -15,7 +15,7 @@ pytest.importorskip("flint")
 from runs import make_run
 from wane.balls.arithmetic import PRECISION, ball, bits, top
 from wane.balls.bounds import Bound, Gaussian, Searched
-from wane.balls.lemmas.sampled_steps import PairOrder
+from wane.balls.lemmas.sampled_steps import SURE, PairOrder
 from wane.describe import (
     Adjacency,
     Cyclic,
@@ -36,6 +36,7 @@ from wane.describe.domains import MCP, Ball, Diameter, Unbounded
 from wane.describe.facts import Facts
 from wane.guarantees import Pair
 from wane.theorems.composition import verifier as composing
+from wane.theorems.composition.verifier import MOST_SHOWN
 from wane.theorems.registry import THEOREMS
 from wane.theorems.theorem import Applies
 from wane.verify.registry import verifiers
@@ -117,14 +118,15 @@ def test_gaussian_bounds_agree_from_both_sides(name, place):
     assert proven >= claimed * (1.0 - (1e-3 if isinstance(bound, Searched) else 1e-9))
 
 
-@pytest.mark.parametrize(("declared", "average"), [(0.25, 0.1), (0.25, 0.5), (None, 0.2)])
+@pytest.mark.parametrize(("declared", "average"), [(0.28, 0.1), (0.27, 0.5), (None, 0.26)])
 def test_an_average_bends_no_more_than_its_records_nor_than_was_stated(declared, average):
     """Its last iterate is that of copies of one record with the least of both curvatures."""
-    convex = replace(STEEP, smoothness=declared)
-    run = small(objective=convex, step_size=9.0, domain=Ball(radius=1.0))
+    convex = replace(STEEP, smoothness=declared, ridge=0.05)
+    run = small(objective=convex, step_size=6.0)
     least = average if declared is None else min(declared, average)
     copies = replace(run, objective=replace(convex, smoothness=least))
     expected = BY_NAME["last_iterate"](copies).guarantee.mu
+    assert expected < BY_NAME["gaussian_composition"](run).guarantee.mu
     facts = facts_of(run, average)
     assert BY_NAME["averaged_last_iterate"](run, facts).guarantee.mu == expected
     with bits(PRECISION):
@@ -225,6 +227,38 @@ def test_the_steps_that_are_composed_are_the_same(monkeypatch, name, place):
         total = sum(count for _, count in claimed)
         assert float(bound.used) == pytest.approx(1.0 - (1.0 - 4 / 20) ** total, rel=1e-12)
         assert bound.shown is None
+
+
+def quietest(count, noise, **changes):
+    """Steps of noise one, and after them `count` whose noise hides nothing."""
+    made = [Phase(2, 0.7, GradientNoise(1.0)), Phase(count, 0.7, GradientNoise(noise))]
+    return phases(*made, batches=Poisson(4), adjacency=ZERO, **changes)
+
+
+def test_steps_that_show_for_certain_are_counted(monkeypatch):
+    """A binomial number of them used the record, one shift each, and all others did."""
+    monkeypatch.setattr(composing, "AccountBuilder", Recorder)
+    with bits(PRECISION):
+        bound = verifiers()["poisson_composition"](quietest(3, 1e-5))
+        weights = [n for n, _ in bound.shown.parts]
+        costs = [float(part.mu_squared) for _, part in bound.shown.parts]
+    assert weights == [16**3, 3 * 4 * 16**2, 3 * 4**2 * 16, 4**3]
+    rest, square = 2 * 0.25**2, (0.25 / 1e-5) ** 2
+    assert costs == [pytest.approx(rest + k * square, rel=1e-12) for k in range(4)]
+
+
+def test_steps_are_counted_only_if_they_are_few_and_show_for_certain(monkeypatch):
+    monkeypatch.setattr(composing, "AccountBuilder", Recorder)
+    certain = 0.25 / (SURE * 1.01)
+    for count, noise, counted in (
+        (MOST_SHOWN, certain, True),
+        (MOST_SHOWN + 1, certain, False),
+        (2, 0.25 / (SURE * 0.99), False),
+        (1, certain, True),
+    ):
+        with bits(PRECISION):
+            bound = verifiers()["poisson_composition"](quietest(count, noise))
+        assert (bound.shown is not None) is counted
 
 
 def test_batches_of_all_records_are_gaussian_steps():
