@@ -15,6 +15,9 @@ from wane.theorems.log_sobolev.dynamics import (
     LangevinStep,
     langevin_mu,
     quadratic_law,
+    settling,
+    strongly_convex,
+    strongly_convex_fixed_start,
     tracked_bound,
     tracked_spread,
     warm_start,
@@ -223,14 +226,40 @@ def test_tracking_at_its_ends():
     assert tracked_bound([LangevinStep(1.0, 1e-200, 0.5, 0.5)]) >= 1e-300
     assert tracked_spread([LangevinStep(1e-200, 0.0, 0.5, 0.5)], start_spread=1e-10) > 0.5
     assert LangevinStep(1e-200, 0.0, 0.5, 0.5).stretched(1e-10) >= 1e-300
-    for wrong in (
-        {"lipschitz": -0.1},
-        {"gradient_sensitivity": -0.1},
-        {"temperature": 0.0},
-        {"step_size": 0.0},
-        {"repeat": 0},
-        {"temperature": 1e-150, "step_size": 1e-150},
-        {"temperature": 1e150, "step_size": 1e150},
+    assert tracked_spread([still]) == pytest.approx(0.5, rel=1e-14), "from a fixed start"
+    for words, wrong in (
+        ("^lipschitz must", {"lipschitz": -0.1}),
+        ("^gradient_sensitivity must", {"gradient_sensitivity": -0.1}),
+        ("^temperature must", {"temperature": 0.0}),
+        ("^temperature must", {"temperature": -0.5}),
+        ("^step_size must", {"step_size": -0.5}),
+        ("^repeat must", {"repeat": 0}),
+        ("units", {"temperature": 1e-150, "step_size": 1e-150}),
+        ("units", {"temperature": 1e150, "step_size": 1e150}),
     ):
-        with pytest.raises(InvalidDescription):
+        with pytest.raises(InvalidDescription, match=words):
             replace(moved, **wrong)
+
+
+def test_single_steps_are_not_rounded_down():
+    draw = np.random.default_rng(3)
+    for _ in range(400):
+        S, tau, eta, start = 10.0 ** draw.uniform(-2, 2, 4)
+        first = LangevinStep(0.9, float(S), float(tau), float(eta))
+        later = LangevinStep(0.7, float(S) / 9.0, float(tau), float(eta))
+        V, rho = exact_tracking([first, later], float(start))
+        assert tracked_spread([first, later], start_spread=float(start)) >= V
+        assert rho <= tracked_bound([first, later], start_spread=float(start))
+
+
+def test_numbers_below_their_least_are_refused():
+    known = {"gradient_sensitivity": 0.4, "temperature": 1.0, "time": 1.0}
+    with pytest.raises(InvalidDescription, match="start_divergence"):
+        warm_start(2.0, lambda _: -0.5, **known, constant=1.0, split=0.5)
+    with pytest.raises(InvalidDescription, match="relative_time"):
+        settling(-0.5)
+    round_ = {"strong_convexity": 1.0, "smoothness": 1.0, "step_size": 0.1, "temperature": 1.0}
+    for formula in (strongly_convex, strongly_convex_fixed_start):
+        assert formula(gradient_sensitivity=0.4, steps=0, **round_) == 0.0
+        with pytest.raises(InvalidDescription, match="steps"):
+            formula(gradient_sensitivity=0.4, steps=-1, **round_)

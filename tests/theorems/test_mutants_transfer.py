@@ -22,8 +22,10 @@ from wane.theorems.gibbs.closeness import ORDERS, closeness
 from wane.theorems.gibbs.exact import exact_draws
 from wane.theorems.gibbs.transfer import Closeness, TransferredCurve, two_triangles
 from wane.theorems.gibbs.verifier import Step
+from wane.theorems.kinetic.privacy import mu_with_window
 from wane.theorems.lemmas.kinetic import KineticFree, kinetic_divergence
 from wane.theorems.lemmas.letters import kinetic_letters_of
+from wane.theorems.registry import THEOREMS
 from wane.verify.registry import verifiers
 
 mp = mpmath.mp.clone()
@@ -230,6 +232,21 @@ def test_verifiers_of_samples_prove_nothing_where_a_hypothesis_fails():
         assert verifiers()["gibbs_transfer"](no_range) is not None
 
 
+@pytest.mark.parametrize(
+    ("rows", "best"), [((math.inf, 0.3, 0.9), "0.3"), ((0.9, math.inf, 0.25), "0.25"), (None, "")]
+)
+def test_a_chain_is_close_if_some_order_is_certified_both_ways(rows, best):
+    (theorem,) = [t for t in THEOREMS if t.name == "gibbs_transfer"]
+    described, none = run(), (math.inf,) * 3
+    table = Closeness((2.0, 3.0, 5.0), rows or none, rows or none)
+    vars(described.chain)["_closeness"] = table
+    close = theorem.assumes[-1](described)
+    assert (close.holds is True) is (rows is not None)
+    assert best in close.because
+    if rows is not None:
+        assert f"<= {best} at" in close.because
+
+
 # tables of closeness
 
 
@@ -310,6 +327,7 @@ def test_underdamped_samples_without_a_bound_or_friction():
     losses = free.posterior.losses
     unbounded = replace(losses, objective=replace(losses.objective, gradient_bound=None))
     free = replace(free, posterior=replace(free.posterior, losses=unbounded))
+    assert mu_with_window(kinetic_letters_of(light.chain), 1.0, 5) == math.inf
     with bits(PRECISION):
         assert verifiers()["kinetic_last_state"](light) is None
         assert verifiers()["kinetic_composition"](light) is not None

@@ -142,6 +142,8 @@ def test_an_average_is_not_flatter_than_the_flattest_record(m):
     run = small(objective=bent)
     with bits(PRECISION):
         assert verifiers()["averaged_last_iterate"](run, 0.2) is None
+        exactly = verifiers()["averaged_last_iterate"](run, 0.3)
+    assert (exactly is not None) is (m == 0.3)
 
 
 def test_clipped_records_are_averaged_only_if_clipping_keeps_them_gradients():
