@@ -46,7 +46,6 @@ FURTHER = (
     "statistics/kinds.py",
     "sampling/**/*.py",
     "describe/chain.py",
-    "describe/chain.py",
     "describe/posterior.py",
     "describe/samples.py",
     "certificates/distance.py",

@@ -24,7 +24,7 @@ from wane.describe import (
 from wane.describe.domains import Diameter
 from wane.theorems.contraction.recursion import Kind, _batch_sizes, _separation, recursion
 from wane.theorems.registry import THEOREMS
-from wane.verify.registry import verifiers
+from wane.verify.judge import verifiers
 
 BY_NAME = {theorem.name: theorem for theorem in THEOREMS}
 WIDE, ETA, STD = 0.1, 0.7, 0.5

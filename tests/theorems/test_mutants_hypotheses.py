@@ -19,12 +19,11 @@ from wane.describe import (
     ShuffledOnce,
     WithoutReplacement,
 )
-from wane.describe.chain import Overdamped, Target, Underdamped
-from wane.describe.distance import Direction, Question, Reference
+from wane.describe.chain import Direction, Overdamped, Question, Reference, Target, Underdamped
 from wane.describe.domains import MCP, Diameter
 from wane.describe.facts import Facts
 from wane.errors import Unreachable
-from wane.theorems import chain_hypotheses, hypotheses, modulus_hypotheses
+from wane.theorems import chain_hypotheses, hypotheses
 from wane.theorems.chain_hypotheses import about, largest_contracting_step
 from wane.theorems.lemmas.letters import kinetic_letters_of
 from wane.theorems.registry import THEOREMS
@@ -44,22 +43,22 @@ def test_one_silent_phase_of_two_is_enough_to_refuse():
     loud, silent = Phase(2, 0.5, GradientNoise(1.0)), Phase(2, 0.4, GradientNoise(0.0))
     for made, place in (((loud, silent), "phase 2"), ((silent, loud), "phase 1")):
         run = phases(*made)
-        for asked in (hypotheses.noisy, modulus_hypotheses.always_noisy):
+        for asked in (hypotheses.noisy, hypotheses.always_noisy):
             found = asked(run)
             assert found.holds is False and place in found.because
     cool = phases(loud, replace(silent, cool_down=True))
     assert hypotheses.noisy(cool).holds is True
-    assert modulus_hypotheses.always_noisy(cool).holds is False
-    assert modulus_hypotheses.always_noisy(phases(loud)).holds is True
+    assert hypotheses.always_noisy(cool).holds is False
+    assert hypotheses.always_noisy(phases(loud)).holds is True
 
 
 def test_one_faint_phase_of_two_leaves_the_range_of_doubles():
     """Its variance, the square of both numbers, is what must be one."""
     loud, faint = Phase(2, 0.5, GradientNoise(1.0)), Phase(2, 0.4, GradientNoise(1e-146))
-    found = modulus_hypotheses.always_noisy(phases(loud, faint))
+    found = hypotheses.always_noisy(phases(loud, faint))
     assert found.holds is False and "phase 2" in found.because
     audible = Phase(2, 0.4, GradientNoise(1e-144))
-    assert modulus_hypotheses.always_noisy(phases(loud, audible)).holds is True
+    assert hypotheses.always_noisy(phases(loud, audible)).holds is True
 
 
 def test_a_hundred_thousand_batches_and_no_more():
@@ -109,9 +108,9 @@ def test_public_records_need_constants_of_their_own():
     ):
         public = PublicRecords(records=5, objective=theirs)
         run = phases(*made, public=public, domain=Diameter(1.0), objective=BENT)
-        assert (modulus_hypotheses.known_modulus(run).holds is True) is known
+        assert (hypotheses.known_modulus(run).holds is True) is known
         assert (hypotheses.smooth(run).holds is True) is rounded
-    found = modulus_hypotheses.known_modulus(
+    found = hypotheses.known_modulus(
         phases(*made, public=PublicRecords(records=5, objective=Objective()), objective=BENT)
     )
     assert found.holds is None and "public record" in found.because
@@ -123,7 +122,7 @@ def test_batches_of_fixed_size_may_lack_one_record():
     curved = replace(round_, gradient_bound=None, strong_convexity=0.1)
     for size, held in ((1, False), (2, True)):
         run = small(objective=curved, batches=WithoutReplacement(size))
-        assert modulus_hypotheses.bounded_distance(run).holds is held
+        assert hypotheses.bounded_distance(run).holds is held
 
 
 # chains

@@ -7,11 +7,18 @@ import mpmath
 import numpy as np
 import pytest
 
-from wane.describe.distance import Direction
+from wane.describe.chain import (
+    Diffusion,
+    Direction,
+    Overdamped,
+    PointStart,
+    Question,
+    Target,
+)
 from wane.theorems import chain_hypotheses as conditions
 from wane.theorems.kinetic import optimised as kinetic_search, statement as kinetic_theorems
 from wane.theorems.kinetic.optimised import kinetic, kinetic_error, kinetic_free
-from wane.theorems.langevin import optimised
+from wane.theorems.langevin import girsanov as optimised
 from wane.theorems.langevin.girsanov import (
     convex_divergence,
     largest_variance,
@@ -20,11 +27,13 @@ from wane.theorems.langevin.girsanov import (
     triangle_orders,
     weak_triangle,
 )
+from wane.theorems.lemmas.free_parameters import Found
 from wane.theorems.lemmas.kinetic import KineticFree, kinetic_discretisation, kinetic_divergence
 from wane.theorems.lemmas.letters import KineticLetters, Letters
 from wane.theorems.lemmas.shifted_girsanov import Free, ShiftedGirsanov
 from wane.theorems.registry import THEOREMS
 
+BY_NAME = {theorem.name: theorem for theorem in THEOREMS}
 mp = mpmath.mp.clone()
 mp.dps = 40
 CHAIN = Letters(3, 0.5, 2.0, math.inf, 1.7, 0.01, 40, s0=0.25, r0=0.4)
@@ -119,6 +128,29 @@ def test_mixing_from_a_distance(order):
     far = {"d": 1, "m": m, "time": time, "variance": 0.0}
     assert mixing_divergence(order, **far, offset=math.inf) == math.inf
     assert mixing_divergence(order, **(far | {"m": 0.0}), offset=1.0) == math.inf
+
+
+@pytest.mark.parametrize("time", [1.0, 300.0, 340.0])
+def test_long_times_are_not_rounded_up(time):
+    """Near the end of the range of doubles a last digit of the time counts six hundred times."""
+    for tau in (0.7, 1.0, 1.0 / 3.0):
+        chain = Diffusion(Target(1.0 * tau, 2.0 * tau, 1), time, temperature=tau)
+        chain = replace(chain, start=PointStart(0.0), time=time / tau)
+        found = BY_NAME["harnack_mixing"](Question(chain, 1.0, Direction.CHAIN_FIRST))
+        m = mp.mpf(chain.target.strong_convexity) / mp.mpf(tau)
+        each = m / (2 * mp.expm1(2 * m * mp.mpf(chain.time) * mp.mpf(tau)))
+        assert near(found.conclusion.value, each / m)
+
+
+@BOTH
+@pytest.mark.parametrize("order", [1.0, 2.0])
+def test_only_the_entropy_of_the_target_has_a_bound_of_its_own(monkeypatch, way, order):
+    chain = Overdamped(Target(1.0, 2.0, 2), 0.01, 100, PointStart(0.5))
+    monkeypatch.setattr(optimised, "shifted", lambda *_: Found(2.0, {}))
+    monkeypatch.setattr(optimised, "shifted_entropy", lambda *_: Found(1.0, {}))
+    found = BY_NAME["shifted_girsanov"](Question(chain, order, way)).conclusion
+    own = order == 1.0 and way is Direction.REFERENCE_FIRST
+    assert found.value == (1.0 if own else 2.0)
 
 
 # searches return the theorem at what they return

@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from wane.describe.distance import Direction
+from wane.describe.chain import Direction
 from wane.guarantees import GaussianDP
 from wane.theorems.lemmas import isotonic
 from wane.theorems.lemmas.family import Profile, Tuned

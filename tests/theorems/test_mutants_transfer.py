@@ -14,19 +14,23 @@ from flint import arb
 from twins.samplers import exact_divergences
 from wane.balls.arithmetic import PRECISION, ball, bits, top
 from wane.describe import Adjacency, Objective
-from wane.describe.chain import Overdamped, PointStart, Target, Underdamped
-from wane.describe.distance import Direction, Question
+from wane.describe.chain import Direction, Overdamped, PointStart, Question, Target, Underdamped
 from wane.guarantees import GaussianDP
 from wane.sampling import Losses, OverdampedRun, Posterior, UnderdampedRun, certify_underdamped
-from wane.theorems.gibbs.closeness import ORDERS, closeness
-from wane.theorems.gibbs.exact import exact_draws
-from wane.theorems.gibbs.transfer import Closeness, TransferredCurve, two_triangles
+from wane.theorems.gibbs.transfer import (
+    ORDERS,
+    Closeness,
+    TransferredCurve,
+    closeness,
+    exact_draws,
+    two_triangles,
+)
 from wane.theorems.gibbs.verifier import Step
 from wane.theorems.kinetic.privacy import mu_with_window
 from wane.theorems.lemmas.kinetic import KineticFree, kinetic_divergence
 from wane.theorems.lemmas.letters import kinetic_letters_of
 from wane.theorems.registry import THEOREMS
-from wane.verify.registry import verifiers
+from wane.verify.judge import verifiers
 
 mp = mpmath.mp.clone()
 mp.dps = 40

@@ -28,6 +28,7 @@ from wane.describe import (
     Objective,
     Phase,
     Poisson,
+    PublicRecords,
     Schedule,
     ShuffledOnce,
     WithoutReplacement,
@@ -39,7 +40,7 @@ from wane.theorems.composition import verifier as composing
 from wane.theorems.composition.verifier import MOST_SHOWN
 from wane.theorems.registry import THEOREMS
 from wane.theorems.theorem import Applies
-from wane.verify.registry import verifiers
+from wane.verify.judge import verifiers
 
 BY_NAME = {theorem.name: theorem for theorem in THEOREMS}
 REPLACED, ZERO = Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT
@@ -423,3 +424,16 @@ def test_a_verifier_proves_nothing_where_a_hypothesis_fails(monkeypatch, name, n
     assert not is_proven(name, BREAK[need](run), None if need == "a number" else 0.25)
     if need == "a number":
         assert isinstance(BY_NAME[name](run, facts_of(run, 0.25)), Applies)
+
+
+def test_every_phase_needs_a_modulus():
+    """Public records of which nothing is declared may drive two runs apart by any distance."""
+    made = [Phase(2, 0.5, GradientNoise(1.0)), Phase(2, 0.5, GradientNoise(1.0), public=True)]
+    for theirs, known in ((Objective(gradient_bound=1.0), True), (Objective(), False)):
+        run = phases(
+            *made,
+            public=PublicRecords(records=5, objective=theirs),
+            domain=Diameter(0.1),
+            batches=Poisson(4),
+        )
+        assert is_proven("poisson_last_iterate", run) is known
