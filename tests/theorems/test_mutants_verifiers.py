@@ -38,6 +38,7 @@ from wane.describe.facts import Facts
 from wane.guarantees import Pair
 from wane.theorems.composition import verifier as composing
 from wane.theorems.composition.verifier import MOST_SHOWN
+from wane.theorems.modulus.verifier import _timeline
 from wane.theorems.registry import THEOREMS
 from wane.theorems.theorem import Applies
 from wane.verify.judge import verifiers
@@ -167,6 +168,18 @@ def test_bounds_in_a_set_matter_where_they_are_compared():
         assert BY_NAME[name](run).guarantee.mu < 0.9 * BY_NAME[without](run).guarantee.mu
 
 
+@pytest.mark.parametrize("steps", [1, 4, 7, 40])
+@pytest.mark.parametrize("size", [20, 10, 7, 1])
+def test_the_record_that_is_used_last_is_used_once_an_epoch(steps, size):
+    """Step by step, counted from the end."""
+    run = small(batches=Cyclic(size), steps=steps)
+    shown = [used for _, count, used in _timeline(run) for _ in range(count)]
+    period = math.ceil(20 / size)
+    assert shown == [(steps - 1 - t) % period == 0 for t in range(steps)]
+    full = several()
+    assert _timeline(full) == [(phase, phase.repeat, phase.uses_records) for phase in full.plan]
+
+
 class Recorder:
     """What a verifier asks of the builder of accounts, which is tested by itself."""
 
@@ -248,6 +261,20 @@ def test_steps_that_show_for_certain_are_counted(monkeypatch):
     assert weights == [16**3, 3 * 4 * 16**2, 3 * 4**2 * 16, 4**3]
     rest, square = 2 * 0.25**2, (0.25 / 1e-5) ** 2
     assert costs == [pytest.approx(rest + k * square, rel=1e-12) for k in range(4)]
+
+
+def test_the_quietest_of_three_kinds_of_steps_shows_for_certain(monkeypatch):
+    """The others, however many kinds they are, count as if they had used the record."""
+    monkeypatch.setattr(composing, "AccountBuilder", Recorder)
+    noises = (1.0, 0.5, 1e-5)
+    made = [Phase(1, 0.7, GradientNoise(noise)) for noise in noises]
+    with bits(PRECISION):
+        bound = verifiers()["poisson_composition"](
+            phases(*made, batches=Poisson(4), adjacency=ZERO)
+        )
+        costs = [float(part.mu_squared) for _, part in bound.shown.parts]
+    rest = 0.25**2 + 0.5**2
+    assert costs == [pytest.approx(rest + k * 0.25**2 * 1e10, rel=1e-12) for k in range(2)]
 
 
 def test_steps_are_counted_only_if_they_are_few_and_show_for_certain(monkeypatch):
