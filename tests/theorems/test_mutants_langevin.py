@@ -93,7 +93,14 @@ def test_free_parameters_at_their_edges_prove_nothing():
     way = Direction.CHAIN_FIRST
     for q1, u3 in ((1.0, 0.5), (0.5, 0.5), (2.0, 0.0), (2.0, 1.0), (2.0, -0.1), (2.0, 1.1)):
         assert lipschitz_divergence(CHAIN, way, 2.0, q1=q1, u3=u3) == math.inf
-    for q1, q2, u3 in ((2.0, 2.0, 0.5), (1.0, 9.0, 0.5), (9.0, 1.0, 0.5), (4.0, 4.0, 1.0)):
+    for q1, q2, u3 in (
+        (2.0, 2.0, 0.5),
+        (1.0, 9.0, 0.5),
+        (9.0, 1.0, 0.5),
+        (4.0, 4.0, 1.0),
+        (4.0, 4.0, 0.0),
+        (4.0, 4.0, -0.5),
+    ):
         assert convex_divergence(CHAIN, way, 2.0, q1=q1, q2=q2, u3=u3) == math.inf
 
 
@@ -214,6 +221,14 @@ def test_error_and_mixing_are_joined_at_what_is_returned(way):
     assert found.value == pytest.approx(weak_triangle(order, p, *parts), rel=1e-12)
     exact = (order - 1 / mp.mpf(p)) / (order - 1) * mp.mpf(parts[0]) + mp.mpf(parts[1])
     assert near(found.value, exact, mp.mpf("1e-12"))
+
+
+@pytest.mark.parametrize("order", [1.2, 2.0, 7.0])
+@pytest.mark.parametrize("p", [1.1, 2.0, 9.0])
+def test_triangles_in_forty_digits(order, p):
+    found = weak_triangle(order, p, 0.3, 0.7)
+    a, q = mp.mpf(order), mp.mpf(p)
+    assert near(found, (a - 1 / q) / (a - 1) * mp.mpf(0.3) + mp.mpf(0.7), mp.mpf("1e-14"))
 
 
 def test_points_are_admissible_parameters():
