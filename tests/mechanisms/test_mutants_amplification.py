@@ -9,6 +9,7 @@ import pytest
 from wane.errors import InvalidDescription
 from wane.mechanisms import coupling
 from wane.theorems.kernel import amplification as made
+from wane.theorems.lemmas import noisy_chains
 
 mp = mpmath.mp.clone()
 mp.dps = 60
@@ -48,16 +49,16 @@ def drawn(seed, count, *ranges):
         lambda: coupling.noisy_chain(-0.5, [(1.0, 1.0)]),
         lambda: coupling.noisy_chain(1.0, [(1.0, -0.5)]),
         lambda: coupling.noisy_chain(1.0, [(-0.5, 1.0)]),
-        lambda: coupling.constant_chain(-0.5, steps=1, lipschitz=1.0, noise_std=1.0),
-        lambda: coupling.constant_chain(1.0, steps=1, lipschitz=-0.5, noise_std=1.0),
-        lambda: coupling.constant_chain(1.0, steps=-1, lipschitz=1.0, noise_std=1.0),
+        lambda: noisy_chains.constant_chain(-0.5, steps=1, lipschitz=1.0, noise_std=1.0),
+        lambda: noisy_chains.constant_chain(1.0, steps=1, lipschitz=-0.5, noise_std=1.0),
+        lambda: noisy_chains.constant_chain(1.0, steps=-1, lipschitz=1.0, noise_std=1.0),
         lambda: coupling.per_index_sgd(1, gradient_gap=-0.5, noise_std=1.0, contraction=1.0),
         lambda: coupling.per_index_sgd(1, gradient_gap=1.0, noise_std=-0.5, contraction=1.0),
         lambda: coupling.per_index_sgd(1, gradient_gap=1.0, noise_std=1.0, contraction=-0.5),
         lambda: coupling.per_index_sgd(-1, gradient_gap=1.0, noise_std=1.0, contraction=1.0),
-        lambda: coupling.gradient_contraction(0.0, strong_convexity=1.0, smoothness=1.0),
-        lambda: coupling.gradient_contraction(-0.5, strong_convexity=1.0, smoothness=1.0),
-        lambda: coupling.gradient_contraction(0.1, strong_convexity=-2.0, smoothness=-0.5),
+        lambda: noisy_chains.gradient_contraction(0.0, strong_convexity=1.0, smoothness=1.0),
+        lambda: noisy_chains.gradient_contraction(-0.5, strong_convexity=1.0, smoothness=1.0),
+        lambda: noisy_chains.gradient_contraction(0.1, strong_convexity=-2.0, smoothness=-0.5),
         lambda: coupling.public_steps_needed(
             mu=1.0, gradient_gap=0.5, noise_std=1.0, contraction=-0.5
         ),
@@ -201,8 +202,8 @@ def test_chains_with_enormous_products():
 
 def test_equal_steps_at_their_edges():
     settings = {"lipschitz": 0.0, "noise_std": 1.0}
-    assert coupling.constant_chain(1.0, steps=0, **settings).mu == math.inf
-    assert coupling.constant_chain(1.0, steps=1, **settings).mu == 0.0
+    assert noisy_chains.constant_chain(1.0, steps=0, **settings).mu == math.inf
+    assert noisy_chains.constant_chain(1.0, steps=1, **settings).mu == 0.0
     settings = {"noise_std": 2.0, "contraction": 0.0}
     assert coupling.per_index_sgd(0, gradient_gap=1.0, **settings).mu == pytest.approx(0.5)
     assert coupling.per_index_sgd(1, gradient_gap=1.0, **settings).mu == 0.0
@@ -210,20 +211,20 @@ def test_equal_steps_at_their_edges():
 
 
 def test_equal_steps_in_closed_form_with_many_digits():
-    assert coupling.constant_chain(1.0, steps=4, lipschitz=1.0, noise_std=1.0).mu == pytest.approx(
-        0.5, rel=1e-12
-    )
+    assert noisy_chains.constant_chain(
+        1.0, steps=4, lipschitz=1.0, noise_std=1.0
+    ).mu == pytest.approx(0.5, rel=1e-12)
     rng = np.random.default_rng(12)
     for slope, std in drawn(13, 300, (-3, 1), (-2, 2)):
         steps = int(rng.integers(1, 60))
         c = mp.mpf(slope) ** 2
         exact = mp.sqrt(c**steps * (1 - c) / (1 - c**steps)) / mp.mpf(std)
-        found = coupling.constant_chain(1.0, steps=steps, lipschitz=slope, noise_std=std).mu
+        found = noisy_chains.constant_chain(1.0, steps=steps, lipschitz=slope, noise_std=std).mu
         near_and_not_below(found, exact, mp.mpf("3e-12"))
     enormous = {"steps": 1, "lipschitz": 1.5, "noise_std": 0.5}
-    assert coupling.constant_chain(1e308, **enormous).mu == math.inf
-    assert coupling.constant_chain(0.62e308, **enormous).mu == math.inf
-    assert coupling.constant_chain(1e307, **enormous).mu == pytest.approx(3e307, rel=1e-9)
+    assert noisy_chains.constant_chain(1e308, **enormous).mu == math.inf
+    assert noisy_chains.constant_chain(0.62e308, **enormous).mu == math.inf
+    assert noisy_chains.constant_chain(1e307, **enormous).mu == pytest.approx(3e307, rel=1e-9)
 
 
 def test_every_row_of_a_kernel_sums_to_one():
@@ -237,7 +238,7 @@ def test_gradient_steps_are_not_said_to_contract_more_than_they_do():
     rng = np.random.default_rng(8)
     for eta, M in drawn(9, 600, (-12, 3), (-3, 3)):
         m = float(rng.uniform(-M, M))
-        found = coupling.gradient_contraction(eta, strong_convexity=m, smoothness=M)
+        found = noisy_chains.gradient_contraction(eta, strong_convexity=m, smoothness=M)
         exact = max(abs(1 - mp.mpf(eta) * mp.mpf(m)), abs(1 - mp.mpf(eta) * mp.mpf(M)))
         assert exact <= found <= exact + mp.mpf("1e-15") * (1 + mp.mpf(eta) * mp.mpf(M))
 

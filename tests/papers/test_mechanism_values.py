@@ -23,6 +23,7 @@ from wane.mechanisms import (
     laplace,
 )
 from wane.theorems.kernel import amplification
+from wane.theorems.lemmas import noisy_chains
 
 SHEET = load("dynamics_and_diffusion")
 KERNELS = {name: MarkovKernel(rows) for name, rows in SHEET["d2.kernels"]["values"].items()}
@@ -155,7 +156,7 @@ def printed_chain(slope, steps):
 @table("d2.thm4")
 def test_chain_of_lipschitz_maps(case):
     slope, steps = case["in"]["L"], case["in"]["r"]
-    made = coupling.constant_chain(1.0, steps=steps, lipschitz=slope, noise_std=1.0)
+    made = noisy_chains.constant_chain(1.0, steps=steps, lipschitz=slope, noise_std=1.0)
     general = coupling.noisy_chain(1.0, [(slope, 1.0)] * steps)
     assert [*printed_chain(slope, steps), made.mu**2 / 2] == relative(case["out"])
     assert general.mu == pytest.approx(made.mu, rel=1e-11)
@@ -173,7 +174,7 @@ def printed_per_index(*, alpha, C, sigma, eta, beta, rho, r):
 @table("d2.thm5")
 def test_record_used_before_the_end(case):
     given = case["in"]
-    contraction = coupling.gradient_contraction(
+    contraction = noisy_chains.gradient_contraction(
         given["eta"], strong_convexity=given["rho"], smoothness=given["beta"]
     )
     made = coupling.per_index_sgd(

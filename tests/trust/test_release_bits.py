@@ -225,7 +225,7 @@ def test_a_diffusion_of_ones_own():
         drift=np.zeros_like, spread=np.ones_like, low=-1.0, high=1.0, sensitivity=0.5, time=0.2
     )
     found = [made.release(0.3) for _ in range(20)]
-    assert off_the_grid(found, grid_below(made._step_std)) == 0
+    assert off_the_grid(found, grid_below(made.noise_std)) == 0
 
 
 def test_a_bound_on_the_curvature():

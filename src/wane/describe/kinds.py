@@ -15,6 +15,7 @@ KINDS = {
     "brownian-motion": "diffusion:BrownianMechanism",
     "ornstein-uhlenbeck": "diffusion:OrnsteinUhlenbeckMechanism",
     "linear-diffusion": "linear_diffusion:LinearDiffusion",
+    "declared-diffusion": "declared_diffusion:DeclaredDiffusion",
     "nested-release": "hierarchy:NestedRelease",
     "branched-release": "hierarchy:BranchedRelease",
     "kernel-release": "kernel:KernelRelease",

@@ -15,9 +15,7 @@ from wane.mechanisms.calibration import (
     calibrated_ornstein_uhlenbeck,
 )
 from wane.mechanisms.coupling import (
-    constant_chain,
     coupled_renyi,
-    gradient_contraction,
     iterated_gaussian,
     lipschitz_gaussian,
     noisy_chain,
@@ -36,6 +34,7 @@ from wane.run.hierarchies import OpenPath, PublishedTree, Reading
 from wane.theorems.kernel.amplification import ApproximateDP
 from wane.theorems.kernel.amplified import AmplifiedGuarantee
 from wane.theorems.kernel.kernels import Amplification, Doeblin, MarkovKernel
+from wane.theorems.lemmas.noisy_chains import constant_chain, gradient_contraction
 
 __all__ = [
     "Amplification",

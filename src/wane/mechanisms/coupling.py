@@ -19,7 +19,8 @@ from wane.arrays import Array
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.numerics.roots import smallest_integer_satisfying
-from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
+from wane.numerics.rounding import inflate
+from wane.theorems.lemmas.noisy_chains import positive, scaled
 
 _ROUNDING = 1e-13
 
@@ -49,7 +50,7 @@ def lipschitz_gaussian(
     if slope == 0.0 or distance == 0.0:
         return GaussianDP(0.0)
     total = math.hypot(first, second / slope)
-    return GaussianDP(_positive(distance / total) if total > 0.0 else math.inf)
+    return GaussianDP(positive(distance / total) if total > 0.0 else math.inf)
 
 
 def noisy_chain(distance: float, steps: Iterable[tuple[float, float]]) -> GaussianDP:
@@ -79,25 +80,7 @@ def noisy_chain(distance: float, steps: Iterable[tuple[float, float]]) -> Gaussi
     doubt = 1e-15 * (len(log_terms) + abs(log_product) + abs(log_total) + 4.0)
     log_mu = math.log(apart) - 0.5 * log_total + doubt
     mu = math.inf if log_mu > 709.0 else math.exp(log_mu)
-    return GaussianDP(_positive(mu))
-
-
-def constant_chain(
-    distance: float, *, steps: int, lipschitz: float, noise_std: float
-) -> GaussianDP:
-    """`noisy_chain` with equal steps, in closed form.
-
-    Claim.  mu^2 = (distance/noise_std)^2 c^r (1 - c)/(1 - c^r), c = lipschitz^2, r = steps.
-    """
-    apart = arguments.real("distance", distance, least=0.0)
-    std = arguments.real("noise_std", noise_std, above=0.0)
-    slope = arguments.real("lipschitz", lipschitz, least=0.0)
-    number = arguments.whole("steps", steps, least=0)
-    if apart == 0.0 or (slope == 0.0 and number > 0):
-        return GaussianDP(0.0)
-    if number == 0:
-        return GaussianDP(math.inf)
-    return _scaled(apart / std, 2.0 * math.log(slope), number, number)
+    return GaussianDP(positive(mu))
 
 
 def per_index_sgd(
@@ -117,17 +100,8 @@ def per_index_sgd(
     if gap == 0.0 or (slope == 0.0 and after > 0):
         return GaussianDP(0.0)
     if after == 0:
-        return GaussianDP(_positive(gap / std))
-    return _scaled(gap / std, 2.0 * math.log(slope), after, after + 1)
-
-
-def gradient_contraction(step_size: float, *, strong_convexity: float, smoothness: float) -> float:
-    """The Lipschitz constant of a gradient step: the larger end, in absolute value, rounded up."""
-    eta = arguments.real("step_size", step_size, above=0.0)
-    m = arguments.real("strong_convexity", strong_convexity)
-    M = arguments.real("smoothness", smoothness, least=max(m, 0.0))
-    ends = max(abs(1.0 - eta * m), abs(1.0 - eta * M))
-    return ends + 4e-16 * (1.0 + eta * max(abs(m), M))
+        return GaussianDP(positive(gap / std))
+    return scaled(gap / std, 2.0 * math.log(slope), after, after + 1)
 
 
 def public_steps_needed(
@@ -229,27 +203,6 @@ def probabilities(name: str, values: ArrayLike, *, each_row: bool = False) -> Ar
             f"{SUM_TOLERANCE:g}, got a sum that is {worst:.3g} away; divide by the sum."
         )
     return found
-
-
-def _scaled(ratio: float, log_c: float, power: int, count: int) -> GaussianDP:
-    """Square root of ratio^2 c^power (1 - c)/(1 - c^count), raised."""
-    if log_c == 0.0:
-        return GaussianDP(_positive(ratio / math.sqrt(count)))
-    # ln((1 - c)/(1 - c^count)), from the side where the powers stay below one
-    if log_c < 0.0:
-        log_share = math.log(-math.expm1(log_c)) - math.log(-math.expm1(count * log_c))
-    else:
-        log_share = math.log(-math.expm1(-log_c)) - math.log(-math.expm1(-count * log_c))
-        log_share -= (count - 1) * log_c
-    log_mu = math.log(max(ratio, SMALLEST_POSITIVE)) + 0.5 * (power * log_c + log_share)
-    doubt = 1e-15 * (abs(power * log_c) + abs(log_share) + abs(log_mu) + 4.0)
-    mu = math.inf if log_mu + doubt > 709.0 else math.exp(log_mu + doubt)
-    return GaussianDP(_positive(mu))
-
-
-def _positive(mu: float) -> float:
-    """A mu that is positive, raised; one that underflows stays positive."""
-    return _raised(max(mu, SMALLEST_POSITIVE))
 
 
 def _raised(value: float) -> float:

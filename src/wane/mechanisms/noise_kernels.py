@@ -17,11 +17,11 @@ from typing import Self, final
 
 from wane import arguments
 from wane.errors import InvalidDescription
-from wane.mechanisms.coupling import constant_chain
 from wane.numerics.normal import gaussian_delta
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 from wane.theorems.kernel import amplification
 from wane.theorems.kernel.amplifying import ContinuousKernel
+from wane.theorems.lemmas.noisy_chains import constant_chain
 
 _BLOCKS = 64
 

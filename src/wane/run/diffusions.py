@@ -16,11 +16,12 @@ import numpy as np
 
 from wane import arguments
 from wane.arrays import Array
+from wane.describe.declared_diffusion import DeclaredDiffusion
 from wane.describe.diffusion import GaussianDiffusion, Outside, Process
 from wane.describe.linear_diffusion import LinearDiffusion
 from wane.errors import InvalidDescription
 from wane.randomness import noise_generator
-from wane.run import linear_diffusions
+from wane.run import declared_diffusions, linear_diffusions
 from wane.run.grid import grid_below, to_grid
 from wane.run.statistics import checked_statistic
 
@@ -95,6 +96,7 @@ def start_of(process: Process, statistic: Any, outside: Outside) -> Array:
 
 
 start_of.register(LinearDiffusion, linear_diffusions.start_of)
+start_of.register(DeclaredDiffusion, declared_diffusions.start_of)
 
 
 @start_of.register
@@ -118,6 +120,7 @@ def step(process: Process, position: Array, duration: float, rng: np.random.Gene
 
 
 step.register(LinearDiffusion, linear_diffusions.step)
+step.register(DeclaredDiffusion, declared_diffusions.step)
 
 
 @step.register
@@ -140,6 +143,7 @@ def rounded(process: Process, position: Array, time: float) -> Array:
 
 
 rounded.register(LinearDiffusion, linear_diffusions.rounded)
+rounded.register(DeclaredDiffusion, declared_diffusions.rounded)
 
 
 @rounded.register

@@ -5,8 +5,9 @@ from __future__ import annotations
 from flint import arb
 
 from wane.balls.arithmetic import ball, top
-from wane.balls.lemmas import linear_diffusions
+from wane.balls.lemmas import declared_diffusions, linear_diffusions
 from wane.balls.lemmas.positions import TooLarge
+from wane.describe.declared_diffusion import DeclaredDiffusion
 from wane.describe.diffusion import (
     BrownianMechanism,
     GaussianDiffusion,
@@ -57,6 +58,8 @@ def mu_squared(process: Process, time: float) -> arb:
     """Return the square of the Gaussian parameter of the position at a time, never below it."""
     if isinstance(process, LinearDiffusion):
         return linear_diffusions.mu_squared(process, [[time]])
+    if isinstance(process, DeclaredDiffusion):
+        return declared_diffusions.mu_squared(process, time)
     process = _known(process)
     at = ball(time)
     return top((charged(process) * decay(process, at)) ** 2 / variance(process, at))

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from wane.describe.declared_diffusion import DeclaredDiffusion
 from wane.describe.diffusion import GaussianDiffusion
 from wane.describe.hierarchy import BranchedRelease, NestedRelease
 from wane.describe.linear_diffusion import LinearDiffusion
 from wane.guarantees import GaussianDP
 from wane.theorems.lemmas import diffusions
-from wane.theorems.theorem import Answer, Basis, Citation, holds, hypothesis, theorem
+from wane.theorems.theorem import (
+    Answer,
+    Basis,
+    Citation,
+    fails,
+    holds,
+    hypothesis,
+    theorem,
+    undeclared,
+)
 
 SENSITIVITY = "adjacent statistics are at most the sensitivity apart"
 
@@ -60,6 +70,48 @@ def linear_diffusion_release(process: LinearDiffusion) -> GaussianDP:
 
     Claim.  mu^2 = max v' T^-1 v over differences v, T = 2 int_0^t e^(Qu) K e^(Q'u) du with
     reversions Q and covariance K; differences are 2^-40 longer for roundings.
+    """
+    return diffusions.guarantee_at(process, process.time)
+
+
+@hypothesis(SENSITIVITY, Basis.DECLARED)
+def declared_distance(process: DeclaredDiffusion) -> Answer:
+    """Whoever describes the statistic vouches for it."""
+    return holds(f"declared to be {process.sensitivity:g}")
+
+
+@hypothesis("the drift is Lipschitz, with constants that hold in the box", Basis.DECLARED)
+def declared_drift(process: DeclaredDiffusion) -> Answer:
+    """Whoever describes the drift vouches for its constants."""
+    names = ("drift_lipschitz", "drift_at_centre")
+    for name in names:
+        if getattr(process, name) is None:
+            return undeclared(name, f"{name} = a bound, which values at points do not show")
+    kind = "a gradient" if process.is_gradient else "any drift"
+    return holds(f"declared: {process.drift_lipschitz:g}, {kind}")
+
+
+@hypothesis("the noise of a step is the same wherever the position is", Basis.DECLARED)
+def steady_spread(process: DeclaredDiffusion) -> Answer:
+    """A number is; of a function it must be declared."""
+    if callable(process.spread) and process.spread_lipschitz is None:
+        return undeclared("spread_lipschitz", "spread = a number")
+    if process.constant_spread is None:
+        cure = "a coordinate in which the spread is constant"
+        return fails(f"spread_lipschitz = {process.spread_lipschitz:g}", cure)
+    return holds(f"spread = {process.constant_spread:g}")
+
+
+@theorem(
+    of=DeclaredDiffusion,
+    source=Citation("wane", "docs/proofs/declared-diffusion.md, section 1"),
+    assumes=(declared_distance, declared_drift, steady_spread),
+)
+def declared_diffusion_release(process: DeclaredDiffusion) -> GaussianDP:
+    """Two chains that start close and take the same noisy steps become hard to tell apart.
+
+    Claim.  mu^2 = (D/s)^2 c^r (1 - c)/(1 - c^r), and a charge for roundings: s^2 = 2 eta spread^2,
+    r steps of size eta, sqrt(c) the Lipschitz constant of x + eta drift(x).
     """
     return diffusions.guarantee_at(process, process.time)
 

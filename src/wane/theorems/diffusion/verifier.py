@@ -5,6 +5,7 @@ from __future__ import annotations
 from wane.balls.bounds import Bound, Gaussian
 from wane.balls.lemmas.diffusions import mu_squared, tree_mu_squared
 from wane.balls.verifier import verifier
+from wane.describe.declared_diffusion import DeclaredDiffusion
 from wane.describe.diffusion import GaussianDiffusion
 from wane.describe.hierarchy import BranchedRelease, NestedRelease
 from wane.describe.linear_diffusion import LinearDiffusion
@@ -19,6 +20,14 @@ def diffusion_release(process: GaussianDiffusion) -> Bound:
 @verifier(of=LinearDiffusion)
 def linear_diffusion_release(process: LinearDiffusion) -> Bound:
     """Noise on the statistic, and a fixed map after it."""
+    return Gaussian(mu_squared(process, process.time))
+
+
+@verifier(of=DeclaredDiffusion)
+def declared_diffusion_release(process: DeclaredDiffusion) -> Bound | None:
+    """Return the Gaussian bound of the end of the chain, from its declared constants."""
+    if process.drift_lipschitz is None or process.drift_at_centre is None:
+        return None
     return Gaussian(mu_squared(process, process.time))
 
 

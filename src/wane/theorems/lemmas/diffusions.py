@@ -7,6 +7,7 @@ import sys
 from functools import singledispatch
 
 from wane import arguments
+from wane.describe.declared_diffusion import DeclaredDiffusion
 from wane.describe.diffusion import GaussianDiffusion, Process
 from wane.describe.hierarchy import BranchedRelease, NestedRelease
 from wane.describe.linear_diffusion import LinearDiffusion
@@ -14,7 +15,7 @@ from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.numerics.roots import smallest_satisfying
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
-from wane.theorems.lemmas import linear_diffusions
+from wane.theorems.lemmas import declared_diffusions, linear_diffusions
 
 RAISED = 2e-15
 """Relative amount by which mu is raised: more than the rounding of its formula."""
@@ -36,6 +37,11 @@ def mu_at(process: Process, time: float) -> float:
 @mu_at.register
 def _linear_position(process: LinearDiffusion, time: float) -> float:
     return linear_diffusions.position_mu(process, arguments.real("time", time, above=0.0))
+
+
+@mu_at.register
+def _declared_position(process: DeclaredDiffusion, time: float) -> float:
+    return declared_diffusions.position_mu(process, arguments.real("time", time, above=0.0))
 
 
 @mu_at.register
@@ -75,6 +81,9 @@ def time_for(process: Process, mu: float) -> float:
     while mu_at(process, start) <= mu:
         start /= 2.0
     return smallest_satisfying(lambda t: mu_at(process, t) <= mu, start, relative=1e-12)
+
+
+time_for.register(DeclaredDiffusion, declared_diffusions.time_for)
 
 
 @time_for.register
