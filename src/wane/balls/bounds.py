@@ -256,6 +256,28 @@ class Mixture(Bound):
 
 
 @dataclass(frozen=True)
+class Pure(Bound):
+    """The bound that likelihood ratios never exceed e^level."""
+
+    level: arb
+
+    def delta(self, epsilon: arb) -> arb:
+        """Return `(e^level - e^epsilon)/(1 + e^level)`, zero from the level on."""
+        if epsilon >= self.level:
+            return arb(0)
+        return (self.level.exp() - epsilon.exp()) / (1 + self.level.exp())
+
+    def for_group(self, size: int) -> Pure:
+        """Return the bound with the level times the size."""
+        return self if size == 1 else Pure(top(self.level * size))
+
+    def power(self, rate: float) -> arb:
+        """Return the less of `e^level rate` and `1 - e^-level (1 - rate)`."""
+        alpha = ball(rate)
+        return top((self.level.exp() * alpha).min(1 - (1 - alpha) / self.level.exp()))
+
+
+@dataclass(frozen=True)
 class Concentrated(Bound):
     """The bound rho-zCDP: the Renyi divergence of order a is at most rho a."""
 

@@ -296,7 +296,7 @@ class DeclaredDiffusion(Process):
         time = arguments.real("time", time, above=0.0)
         return replace(self, time=time, steps=self.steps_within(time))
 
-    def tabulated(self, cells: int = 1000) -> Self:
+    def tabulated(self, cells: int = 500) -> Self:
         """Return the mechanism with its drift read at cells + 1 points, for a pure guarantee."""
         arguments.whole("cells", cells, least=2, most=4000)
         if self.drift is None:

@@ -28,10 +28,9 @@ def read(name: str, function: Coefficient, points: Array) -> Array:
         values = np.broadcast_to(
             np.asarray(function(np.array(points)), dtype=np.float64), points.shape
         )
-    except (TypeError, ValueError) as error:
+    except (IndexError, TypeError, ValueError):  # its words could tell of the data
         raise InvalidDescription(
-            f"{name} must return numbers in the shape of its argument, {points.shape}: "
-            f"{str(error)[:80]}."
+            f"{name} must return numbers in the shape of its argument, here {points.shape}."
         ) from None
     if not np.all(np.isfinite(values)):
         raise InvalidDescription(

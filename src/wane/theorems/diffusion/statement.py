@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from wane.describe.declared_diffusion import DeclaredDiffusion
 from wane.describe.diffusion import GaussianDiffusion
 from wane.describe.hierarchy import BranchedRelease, NestedRelease
 from wane.describe.linear_diffusion import LinearDiffusion
-from wane.guarantees import GaussianDP
-from wane.theorems.lemmas import diffusions
+from wane.guarantees import GaussianDP, PureDP
+from wane.theorems.lemmas import declared_diffusions, diffusions, reflected_chains
 from wane.theorems.theorem import (
     Answer,
     Basis,
@@ -114,6 +116,35 @@ def declared_diffusion_release(process: DeclaredDiffusion) -> GaussianDP:
     r steps of size eta, sqrt(c) the Lipschitz constant of x + eta drift(x).
     """
     return diffusions.guarantee_at(process, process.time)
+
+
+@hypothesis("the cells between the values of the drift are fine enough for one step's noise")
+def fine_cells(process: DeclaredDiffusion) -> Answer:
+    """Otherwise the errors of the cells leave nothing of the smallest density."""
+    if declared_diffusions.missing(process) or process.constant_spread is None:
+        return holds("without the constants above there is nothing to resolve")
+    level = reflected_chains.pure_level(process)
+    if math.isfinite(level):
+        return holds("the errors of the cells are below the smallest density")
+    return fails("the errors of the cells hide the smallest density", "more cells, or fewer steps")
+
+
+def _tabulated(process: DeclaredDiffusion) -> bool:
+    return process.drift_values is not None
+
+
+@theorem(
+    of=DeclaredDiffusion,
+    source=Citation("wane", "docs/proofs/declared-diffusion.md, section 3"),
+    assumes=(declared_distance, declared_drift, steady_spread, fine_cells),
+    concerns=_tabulated,
+)
+def reflected_chain(process: DeclaredDiffusion) -> PureDP:
+    """Between mirrors the densities of two ends differ by a bounded factor.
+
+    Claim.  epsilon = max log (v + e)/(v - e): v the densities at nodes, e what cells may hide.
+    """
+    return PureDP(reflected_chains.pure_level(process))
 
 
 @theorem(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from wane.balls.bounds import Bound, Gaussian
+import math
+
+from wane.balls.arithmetic import ball
+from wane.balls.bounds import Bound, Gaussian, Pure
 from wane.balls.lemmas.diffusions import mu_squared, tree_mu_squared
+from wane.balls.lemmas.reflected_chains import log_ratio
 from wane.balls.verifier import verifier
 from wane.describe.declared_diffusion import DeclaredDiffusion
 from wane.describe.diffusion import GaussianDiffusion
@@ -29,6 +33,16 @@ def declared_diffusion_release(process: DeclaredDiffusion) -> Bound | None:
     if process.drift_lipschitz is None or process.drift_at_centre is None:
         return None
     return Gaussian(mu_squared(process, process.time))
+
+
+@verifier(of=DeclaredDiffusion)
+def reflected_chain(process: DeclaredDiffusion) -> Bound | None:
+    """Return the bound on likelihood ratios between mirrors, if the drift is tabulated."""
+    known = (process.drift_lipschitz, process.drift_at_centre, process.drift_values)
+    if None in known:
+        return None
+    level = log_ratio(process)
+    return Pure(ball(level)) if math.isfinite(level) else None
 
 
 @verifier(of=NestedRelease)

@@ -1,0 +1,216 @@
+"""Likelihood ratios of a chain between two mirrors, from its drift at equally spaced points.
+
+Let v be linear between the nodes.  One step of the chain, seen from its start, makes of v another
+function; at the nodes it is P v exactly, P holding the means of hats under reflected normal laws.
+Between the nodes it is a line but for what the drift may do there and for its own curvature.  Both
+are bounded by what P makes of the slopes and kinks of v, so the errors of all steps are carried
+along like the densities themselves.  Proofs: `docs/proofs/declared-diffusion.md`, section 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+
+import numpy as np
+from scipy import ndimage, special
+
+from wane.arrays import Array
+from wane.describe.declared_diffusion import LARGEST_NOISE, UNIT, DeclaredDiffusion
+from wane.numerics.rounding import inflate
+
+FAR = 10.0
+"""One deviation short of it, less than TAIL of a normal law lies beyond."""
+TAIL = 1e-18
+WIDEST = 4.0
+"""Steps whose noise is more widths of the interval than this are not followed."""
+MOST_WORK = 2**30
+"""Steps times the square of the number of nodes: some minutes."""
+_ROOT = math.sqrt(2.0 * math.pi)
+_CAUTION = 1.0 + 1e-6  # for the roundings of the errors themselves
+
+
+def pure_level(process: DeclaredDiffusion) -> float:
+    """Return the largest log ratio of the densities of two ends of the chain, rounded up.
+
+    Claim.  Of starts at most the sensitivity apart, at every point of the interval.  Infinite
+    where the errors of the cells leave nothing of the smaller density.
+    """
+    low, high = (float(corner[0]) for corner in process.corners)
+    slope, start = process.drift_lipschitz, process.drift_at_centre
+    assert slope is not None and start is not None and process.drift_values is not None
+    eta = process.step_size
+    largest = max(abs(low), abs(high)) + 3.0 * (high - low) + LARGEST_NOISE * process.noise_std
+    chain = Chain(
+        low=low,
+        high=high,
+        std=process.noise_std,
+        steps=process.steps,
+        pulls=tuple(eta * value for value in process.drift_values),
+        steepest=eta * slope,
+        rounding=32.0 * UNIT * (largest + eta * (start + slope * (high - low))),
+    )
+    return _level(chain, min(process.sensitivity, high - low))
+
+
+@lru_cache(maxsize=32)
+def _level(chain: Chain, sensitivity: float) -> float:
+    if not chain.is_followed:
+        return math.inf
+    densities, errors = chain.ends()
+    most, least = densities + errors, densities - errors
+    if not float(least.min()) > 0.0:
+        return math.inf
+    width = Fraction(chain.high) - Fraction(chain.low)
+    cells = math.ceil(Fraction(sensitivity) * (len(chain.pulls) - 1) / width)
+    lowest = ndimage.minimum_filter1d(least, 2 * cells + 1, axis=0, mode="nearest")
+    # raised by more than the roundings of a second computation
+    return inflate(math.log(float(np.max(most / lowest))) + 1e-9, 1e-7)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The chain z -> fold(z + pull(z) + N(0, std^2)) on [low, high].
+
+    Attributes:
+        pulls: pull at equally spaced nodes, both ends included.
+        steepest: a Lipschitz constant of pull.
+        rounding: how far the mean of a step may be off besides.
+    """
+
+    low: float
+    high: float
+    std: float
+    steps: int
+    pulls: tuple[float, ...]
+    steepest: float
+    rounding: float
+
+    @property
+    def width(self) -> float:
+        """The length of the interval."""
+        return self.high - self.low
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether the cells are fine, and the interval wide enough, for the noise of a step.
+
+        The work is bounded, too.
+        """
+        work = self.steps * len(self.pulls) ** 2
+        return self._reach <= self.std <= WIDEST * self.width and work <= MOST_WORK
+
+    @property
+    def cell(self) -> float:
+        """The distance of two nodes."""
+        return self.width / (len(self.pulls) - 1)
+
+    @cached_property
+    def _means(self) -> Array:
+        """Where the nodes are moved, before the noise."""
+        return np.linspace(self.low, self.high, len(self.pulls)) + np.array(self.pulls)
+
+    @property
+    def _unknown(self) -> float:
+        """How far the mean may be, between two nodes, from the line through theirs."""
+        return 0.5 * self.steepest * self.cell + self.rounding
+
+    @cached_property
+    def _stride(self) -> float:
+        """How far apart the means of neighbouring nodes are at most."""
+        return float(np.max(np.abs(np.diff(self._means)))) + self.rounding
+
+    @property
+    def _reach(self) -> float:
+        """How far the mean of a point may be from that of either node beside it."""
+        return self._stride + self._unknown
+
+    def _images(self) -> Iterator[tuple[float, bool]]:
+        """Where the mirrors show the low end, and whether the picture is turned round."""
+        away = float(np.max(np.abs(self._means - 0.5 * (self.low + self.high))))
+        count = math.ceil((away + (FAR + 1.0) * self.std) / self.width) + 1
+        for image in range(-count, count + 1):
+            yield self.low + image * self.width, image % 2 == 1
+
+    @cached_property
+    def hats(self) -> Array:
+        """The mean of each hat (columns) after a step from each node (rows)."""
+        nodes, h = len(self.pulls), self.cell
+        total = np.zeros((nodes, nodes))
+        for start, turned in self._images():
+            t = start + h * np.arange(-1, nodes + 1) - self._means[:, None]
+            # a hat is a second difference of (z - t)_+, whose mean is that of |t|, and -t if t < 0
+            u = np.abs(t) / self.std
+            ramp = self.std * (np.exp(-0.5 * u * u) / _ROOT - u * special.ndtr(-u))
+            bent = ramp[:, 2:] - 2.0 * ramp[:, 1:-1] + ramp[:, :-2]
+            hat = (bent + np.maximum(h - np.abs(t[:, 1:-1]), 0.0)) / h
+            hat[:, [0, -1]] *= 0.5  # a node on a mirror belongs to two pictures
+            total += hat[:, ::-1] if turned else hat
+        return np.maximum(total, 0.0)
+
+    @cached_property
+    def lost(self) -> float:
+        """How much a row of `hats` may be off in all, by rounding."""
+        size = max(abs(self.low), abs(self.high)) + float(np.max(np.abs(self._means)))
+        size += 2.0 * self.width + (FAR + 2.0) * self.std
+        entries = 2.0 * FAR * self.std / self.cell + 5.0
+        return 64.0 * UNIT * size / self.cell * entries + TAIL
+
+    def first(self, ends: Array) -> tuple[Array, Array]:
+        """Return the density of one step from nodes (rows) at `ends`, and its error anywhere near.
+
+        The error is that of lines between nodes and between ends, for every start and end within a
+        cell of theirs.
+        """
+        gap = float(ends[1] - ends[0])
+        shift = (self._reach + gap) / self.std
+        density, steep, bent = (np.zeros((len(self.pulls), ends.size)) for _ in range(3))
+        for start, turned in self._images():
+            place = start + (self.high - ends if turned else ends - self.low)
+            u = np.abs(place - self._means[:, None]) / self.std
+            normal = np.exp(-0.5 * u * u) / (_ROOT * self.std)
+            density += normal
+            near = np.exp(u * shift - 0.5 * u * u) / (_ROOT * self.std)
+            steep += (u + shift) * near
+            bent += ((u + shift) ** 2 + 1.0) * near
+        curved = (self._stride**2 + gap * gap) / 8.0
+        error = self._unknown / self.std * steep + curved / self.std**2 * bent
+        return density, error + self.lost * float(density.max())
+
+    def ends(self) -> tuple[Array, Array]:
+        """Return the densities of the end of the chain, from nodes (rows), and their errors."""
+        count = min(400, max(64, math.ceil(6.0 * self.width / self.std)))
+        values, errors = self.first(np.linspace(self.low, self.high, count + 1))
+        h, std = self.cell, self.std
+        factor = math.exp(FAR * self._reach / std)
+        curve = self._stride**2 / 8.0
+        # what a slope of one adds anywhere, and a kink of one beside its node
+        crude = self._unknown + curve * math.sqrt(2.0 / math.pi) / std
+        kinked = curve / h * math.exp(h * h / (12.0 * std * std))
+        for _ in range(self.steps - 1):
+            slopes = np.diff(values, axis=0) / h
+            steep, kinks = _beside(np.abs(slopes)), _kinks(slopes)
+            local = factor * (self._unknown * steep + kinked * kinks)
+            far = TAIL * (self._unknown + kinked) * float(np.max(steep) + np.max(kinks))
+            again = crude * np.max(np.abs(np.diff(errors, axis=0)), axis=0) / h
+            lost = self.lost * (np.max(values, axis=0) + np.max(errors, axis=0))
+            both = self.hats @ np.hstack([errors + local, values])
+            errors = _CAUTION * (both[:, : errors.shape[1]] + again + lost + far)
+            values = both[:, errors.shape[1] :]
+        # products of numbers that are not negative: their roundings are relative
+        relative = 4.0 * UNIT * self.steps * (len(self.pulls) + 16.0)
+        return values, _CAUTION * errors + relative * values
+
+
+def _beside(cells: Array) -> Array:
+    """At each node the larger of the two cells beside it."""
+    return np.maximum(np.vstack([cells[:1], cells]), np.vstack([cells, cells[-1:]]))
+
+
+def _kinks(slopes: Array) -> Array:
+    """How much the slope changes at each node; mirrors turn it round."""
+    inner = np.abs(np.diff(slopes, axis=0))
+    return np.vstack([2.0 * np.abs(slopes[:1]), inner, 2.0 * np.abs(slopes[-1:])])
