@@ -25,6 +25,7 @@ TABLE = ROOT / "tests" / "twins" / "caught.toml"
 FILES = (
     "continuous_kernels",
     "coupling_search",
+    "declared_diffusion",
     "dynamics_values",
     "guarantees",
     "joint",

@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 import wane
+from trust.documents import valid
 from wane.certificates import certificate_document
 from wane.describe.declared_diffusion import DeclaredDiffusion, Walls
 from wane.describe.kinds import description_from_fields, description_to_fields
@@ -202,6 +203,7 @@ def test_a_pure_certificate_is_verified_and_its_half_is_not():
     found = wane.certify(made)
     assert found.best().theorem.name == "reflected_chain"
     document = json.loads(json.dumps(certificate_document(found, delta=1e-6)))
+    valid(document)
     assert check_document(document).verified
     assert not check_document(document | {"epsilon": document["epsilon"] * 0.999}).verified
     other = json.loads(json.dumps(document))

@@ -11,6 +11,7 @@ from trust.documents import valid
 from wane.balls.arithmetic import PRECISION, ball, bits
 from wane.certificates import certificate_document, certificate_from_fields, certificate_to_fields
 from wane.cli import main
+from wane.describe.declared_diffusion import DeclaredDiffusion
 from wane.describe.kinds import KINDS, class_of, description_from_fields, description_to_fields
 from wane.documents import check_document
 from wane.errors import InvalidDescription
@@ -48,6 +49,17 @@ SLANTED = LinearDiffusion(
     centre=(1.0, 0.0),
     adjacency="zero-out",
 )
+DECLARED = DeclaredDiffusion(
+    sensitivity=0.5,
+    time=1.0,
+    steps=8,
+    low=-2.0,
+    high=3.0,
+    drift_lipschitz=1.0,
+    drift_contraction=0.5,
+    drift_at_centre=0.2,
+    adjacency="zero-out",
+)
 TREE = {"stem": Branch(None, 1.0), "left": Branch("stem", 0.5), "right": Branch("stem", 0.7)}
 GAME = wane.modulus.NoisyDescentAscent(
     records=100, steps=30, step_size=0.1, noise_std=0.5, gradient_bound=1.0, smoothness=1.0
@@ -57,6 +69,7 @@ ALL = {
     "brownian-motion": PLAIN,
     "ornstein-uhlenbeck": PROCESS,
     "linear-diffusion": SLANTED,
+    "declared-diffusion": DECLARED,
     "nested-release": NestedRelease(PROCESS, {"team": 1.0, "public": 2.0}),
     "branched-release": BranchedRelease(PROCESS, TREE).seen_by(["left", "right"]),
     "kernel-release": KernelRelease(STATED, MATRIX, power=3),

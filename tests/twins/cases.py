@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, stats
 
 import wane
 from twins.exact import Gaussians, Masses
@@ -21,6 +21,7 @@ from twins.removal import Case
 from twins.samplers import exact_divergences, posteriors, questions, sample_laws
 from twins.turned import turned, turned_laws
 from wane.describe import Adjacency, StatedRelease
+from wane.describe.declared_diffusion import DeclaredDiffusion
 from wane.errors import MissingExtra
 from wane.mechanisms import (
     Branch,
@@ -124,7 +125,44 @@ def mechanisms() -> list[Case]:
         Case(kernel, _voted),
         Case(game, lambda: [_played(game)]),
         Case(replace(game, adjacency="zero-out"), lambda: [Gaussians(math.inf)]),
+        *_declared(),
     ]
+
+
+def _declared() -> list[Case]:
+    """Chains of drifts of one's own: a turn of the plane, and free motion between mirrors."""
+    known = {"time": 1.0, "drift_at_centre": 0.0, "adjacency": "zero-out"}
+    plane = {"sensitivity": 0.5, "steps": 6, "dimension": 2, "drift_contraction": 0.5} | known
+    line = {"sensitivity": 1.0, "low": 0.0, "high": 1.0, "steps": 2} | known | {"time": 0.1}
+    free = line | {"drift_lipschitz": 0.0, "drift_values": (0.0,) * 201}
+    varying = {"spread": np.exp, "spread_lipschitz": 3.0}
+    made = [
+        DeclaredDiffusion(drift_lipschitz=1.3, **plane),
+        DeclaredDiffusion(**plane | {"drift_contraction": None}),
+        DeclaredDiffusion(**free),
+        DeclaredDiffusion(**free | {"drift_values": (0.0,) * 3}),
+        DeclaredDiffusion(**free | {"drift_lipschitz": None}),
+        DeclaredDiffusion(**free | varying),
+    ]
+    return [Case(one, _turned if one.size == 2 else _mirrored) for one in made]
+
+
+def _turned() -> list[Gaussians]:
+    """A linear drift that turns while it contracts: six steps, each a turn and a factor."""
+    side = math.sqrt(1.3**2 - 0.5**2)
+    once = np.eye(2) + np.array([[-0.5, -side], [side, -0.5]]) / 6.0
+    shift, noise = np.eye(2), np.zeros((2, 2))
+    for _ in range(6):
+        shift, noise = once @ shift, once @ noise @ once.T + np.eye(2) / 3.0
+    return [Gaussians(0.5 * math.sqrt(float((shift.T @ np.linalg.solve(noise, shift))[0, 0])))]
+
+
+def _mirrored() -> list[Masses]:
+    """Reflected Brownian motion on [0, 1] from both ends, by images, in narrow cells."""
+    places = (np.arange(4000) + 0.5) / 4000.0
+    shown = 2.0 * np.arange(-8, 9)[:, None]
+    one = 2.0 * stats.norm.pdf(places - shown, scale=math.sqrt(0.2)).sum(axis=0) / 4000.0
+    return [Masses(one, one[::-1]), Masses(one[::-1], one)]
 
 
 def _joint(process: Any, lines: list[list[float]]) -> Gaussians:

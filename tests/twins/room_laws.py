@@ -240,6 +240,35 @@ def diffusion_law() -> None:
     for _ in range(16):
         distance, variance = kept * distance, kept**2 * variance + 2.0 / 16
     assert made.guarantee.mu >= distance / math.sqrt(variance) * NEAR
+    turning = DiffusionMechanism(
+        drift=lambda x: np.array([-x[1], x[0]]),
+        dimension=2,
+        sensitivity=1.0,
+        time=16.0,
+        drift_lipschitz=1.0,
+        drift_contraction=0.0,
+        steps=16,
+    )
+    noise = sum(2.0 * 2.0**k for k in range(16))  # a step turns, and grows by the root of two
+    assert turning.guarantee.mu >= math.sqrt(2.0**16 / noise) * NEAR
+
+
+def mirrors_law() -> None:
+    """Free motion between mirrors, from both ends: densities by images."""
+    made = DiffusionMechanism(
+        drift=lambda x: 0.0 * x,
+        low=0.0,
+        high=1.0,
+        sensitivity=1.0,
+        time=0.1,
+        drift_lipschitz=0.0,
+        steps=2,
+        adjacency="zero-out",
+    )
+    shown = 2.0 * np.arange(-8, 9)
+    near, far = (sum(math.exp(-((y - s) ** 2) / 0.4) for s in shown) for y in (0.0, 1.0))
+    assert certify(made.tabulated(100)).epsilon(0.0) >= math.log(near / far) * NEAR
+    assert made.mu_at(0.2) >= 1.0 / math.sqrt(0.4) * NEAR
 
 
 def discrete_law() -> None:

@@ -123,6 +123,8 @@ NEVER_FALSE: dict[tuple[str, str], str] = {
     ("nested_release", "declared_sensitivity_of_path"): DECLARED,
     ("branched_release", "declared_sensitivity_of_tree"): DECLARED,
     ("linear_diffusion_release", "declared_ellipsoid"): DECLARED,
+    ("declared_diffusion_release", "declared_distance"): DECLARED,
+    ("reflected_chain", "declared_distance"): DECLARED,
     ("kernel_amplification", "declared_before"): DECLARED,
     ("saddle_last_iterate", "declared_monotone"): (
         "it is what the kind of description means; fields that are not monotone are described by "

@@ -323,9 +323,10 @@ class DeclaredDiffusion(Process):
         return {k: list(v) if isinstance(v, tuple) else v for k, v in given.items()}
 
     def constants(self) -> list[tuple[str, Any]]:
-        """Return the declared numbers, long rows in words."""
+        """Return the declared numbers, all else in words."""
         given = self.parameters().items()
-        return [(k, f"{len(v)} numbers" if isinstance(v, list) else v) for k, v in given]
+        rows = {k: f"{len(v)} numbers" for k, v in given if isinstance(v, list)}
+        return [(k, rows.get(k, str(v).lower() if isinstance(v, bool) else v)) for k, v in given]
 
     def summary(self) -> str:
         """Return the release in one line."""

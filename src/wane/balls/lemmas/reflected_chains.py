@@ -136,4 +136,4 @@ def _mass(edge: Table) -> Table:
     right = 0.5 * _erfc(np.abs(edge) / math.sqrt(2.0))
     inside = np.where(edge[:-1] >= 0.0, right[:-1] - right[1:], right[1:] - right[:-1])
     across = (edge[:-1] < 0.0) & (edge[1:] > 0.0)
-    return np.where(across, 1.0 - right[:-1] - right[1:], inside)
+    return np.asarray(np.where(across, 1.0 - right[:-1] - right[1:], inside))

@@ -111,7 +111,8 @@ class Chain:
     @cached_property
     def _means(self) -> Array:
         """Where the nodes are moved, before the noise."""
-        return np.linspace(self.low, self.high, len(self.pulls)) + np.array(self.pulls)
+        nodes = np.linspace(self.low, self.high, len(self.pulls))
+        return np.asarray(nodes + np.array(self.pulls))
 
     @property
     def _unknown(self) -> float:
@@ -149,7 +150,7 @@ class Chain:
             hat = (bent + np.maximum(h - np.abs(t[:, 1:-1]), 0.0)) / h
             hat[:, [0, -1]] *= 0.5  # a node on a mirror belongs to two pictures
             total += hat[:, ::-1] if turned else hat
-        return np.maximum(total, 0.0)
+        return np.asarray(np.maximum(total, 0.0))
 
     @cached_property
     def lost(self) -> float:
