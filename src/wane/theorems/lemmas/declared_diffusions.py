@@ -59,16 +59,14 @@ def time_for(process: DeclaredDiffusion, mu: float) -> float:
         made = process.at(steps * eta)
         return max(position_mu(made, made.time), position_mu(process, steps * eta)) <= mu
 
-    high = 1
-    while not meets(high):
-        if high >= MOST_STEPS:
-            left = position_mu(process, MOST_STEPS * eta)
-            raise Unreachable(
-                f"mu = {mu:g} is not met within {MOST_STEPS:g} steps, after which it is {left:g}; "
-                "take larger steps, more spread, or a drift that brings positions together"
-            )
-        high = min(2 * high, MOST_STEPS)
-    return smallest_integer_satisfying(meets, max(1, high // 2), high) * eta
+    try:
+        return smallest_integer_satisfying(meets, 1, MOST_STEPS) * eta
+    except Unreachable:
+        left = position_mu(process, MOST_STEPS * eta)
+    raise Unreachable(
+        f"mu = {mu:g} is not met within {MOST_STEPS:g} steps, after which it is {left:g}; take "
+        "larger steps, more spread, or a drift that brings positions together"
+    )
 
 
 def _distance(process: DeclaredDiffusion) -> float:
