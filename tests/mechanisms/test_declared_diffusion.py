@@ -355,6 +355,7 @@ def test_a_drift_that_breaks_while_it_runs_says_nothing_of_the_data():
         {"drift_is_gradient": 1},
         {"drift": None},
         {"drift_at_centre": -1.0},
+        {"drift_at_centre": 0.5, "drift": lambda x: 1.0 - x},
         {"drift": lambda x: x[:, 0], "dimension": 2},
         {"drift": lambda x: "text"},
         {"drift": lambda x: -2.0 * x, "dimension": 2},
@@ -381,6 +382,15 @@ def test_what_cannot_be_estimated_or_tabulated_is_refused():
         described().tabulated()
     with pytest.raises(InvalidDescription, match="drift must be given"):
         replace(DeclaredDiffusion(sensitivity=1.0, time=1.0, low=0.0, high=1.0)).tabulated()
+
+
+def test_trees_and_laws_are_refused_with_a_cure():
+    made = described()
+    tree = wane.mechanisms.BranchedRelease(made, {"a": wane.mechanisms.Branch(None, 1.0)})
+    with pytest.raises(InvalidDescription, match="publish one path"):
+        tree.guarantee("a")
+    with pytest.raises(InvalidDescription, match="known law"):
+        made.law([0.0])
 
 
 def test_constants_that_nobody_declared_are_not_assumed():

@@ -175,9 +175,14 @@ class DeclaredDiffusion(Process):
             )
         if self.drift_lipschitz is None:
             return  # nothing is certified
+        seen = drifts.length(drifts.read("drift", self.drift, self.centre))
         if self.drift_at_centre is None:
-            at_centre = drifts.length(drifts.read("drift", self.drift, self.centre))
-            self._keep("drift_at_centre", at_centre)
+            self._keep("drift_at_centre", seen)
+        elif self.drift_at_centre < seen * (1.0 - 1e-12):
+            raise InvalidDescription(
+                f"drift_at_centre must be at least {seen:.6g}, which was seen there, got "
+                f"{self.drift_at_centre:g}."
+            )
         if self.constant_spread is None:
             return
         low, high = self.corners

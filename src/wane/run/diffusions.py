@@ -37,7 +37,9 @@ class GaussianLaw:
 @singledispatch
 def law_of(process: Process, statistic: Any, *, outside: Outside = Outside.REFUSE) -> Any:
     """Return the law of the release before it is rounded (secret: it holds the statistic)."""
-    raise _unknown(process)
+    raise InvalidDescription(
+        f"mechanism must be a linear diffusion to have a known law, got {type(process).__name__}."
+    )
 
 
 @law_of.register

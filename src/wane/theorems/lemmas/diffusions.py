@@ -108,7 +108,10 @@ def tree_guarantee(release: BranchedRelease) -> GaussianDP:
 
 @singledispatch
 def _of_tree(process: Process, release: BranchedRelease) -> float:
-    raise InvalidDescription(f"mechanism must be a diffusion, got {type(process).__name__}.")
+    raise InvalidDescription(
+        f"mechanism must be a linear diffusion for a tree, got {type(process).__name__}; publish "
+        "one path, wane.mechanisms.NestedRelease."
+    )
 
 
 @_of_tree.register
