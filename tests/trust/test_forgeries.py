@@ -248,3 +248,20 @@ def test_a_file_more_or_less_is_noticed(folder, tmp_path, capsys):
     out = capsys.readouterr().out
     assert "'extra.txt' is not named by the document" in out
     assert "'schema.json' is missing" in out
+
+
+def test_the_points_of_a_curve_share_a_line_unless_one_is_not_proven(document, tmp_path, capsys):
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(document))
+    points = len(document["curve"])
+    assert main(["verify", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"  verified: curve, {points} points" in lines
+    assert not any("curve[" in line for line in lines)
+    assert main(["verify", str(path), "--every-number"]) == 0
+    assert capsys.readouterr().out.count("  verified: curve[") == points
+    made = plain(document)
+    made["curve"][3]["epsilon"] *= 0.99
+    path.write_text(json.dumps(resealed(made)))
+    assert main(["verify", str(path)]) == 1
+    assert capsys.readouterr().out.count("curve[") >= points

@@ -6,7 +6,7 @@ import json
 import signal
 import threading
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -50,6 +50,8 @@ MOST_BYTES = 64 * 2**20
 MOST_SECONDS = 600.0
 MOST_LINES = 40
 """Of contradictions; a document that was made up has more."""
+SHORT_CURVE = 3
+"""Points that are printed one by one."""
 
 
 def register(verb: Verb) -> None:
@@ -70,6 +72,9 @@ def register(verb: Verb) -> None:
         type=float,
         default=MOST_SECONDS,
         help="give up after so long, with status 1 (default %(default)s)",
+    )
+    made.add_argument(
+        "--every-number", action="store_true", help="print the points of each curve one by one"
     )
 
 
@@ -103,7 +108,7 @@ def verify_file(options: Namespace) -> Result:
     options.status = 0 if found.verified else 1
     signed = _signed(place, options.identity)
     return _fields(found) | signed, "\n".join(
-        (_text(found), *map(_signature_line, signed.values()))
+        (_text(found, options.every_number), *map(_signature_line, signed.values()))
     )
 
 
@@ -153,14 +158,14 @@ def _fields(found: DocumentCheck) -> dict[str, Any]:
     }
 
 
-def _text(found: DocumentCheck) -> str:
+def _text(found: DocumentCheck, every_number: bool) -> str:
     lines = [_verdict(found)]
     told = [f"  contradiction: {words}" for words in found.contradictions]
     lines += told[:MOST_LINES]
     if len(told) > MOST_LINES:
         lines.append(f"  and {len(told) - MOST_LINES} more contradictions")
     if not found.void:
-        lines += [_line(row) for row in found.numbers.checked]
+        lines += _numbers(found.numbers.checked, every_number)
     lines += [f"  file as released: {name}" for name in found.compared if not found.files]
     lines += [
         f"  stated, not checked: {row.where} = {_brief(row.value)}" for row in found.reading.stated
@@ -186,14 +191,33 @@ def _verdict(found: DocumentCheck) -> str:
         return f"verified: {count}; {len(found.reading.stated)} fields are stated, not checked"
     if found.contradictions:
         places = len(found.contradictions)
-        return f"NOT verified: the document is contradicted in {places} places"
+        return f"NOT verified: the document is contradicted in {places} place{'' if places == 1 else 's'}"
     return f"NOT verified: {len(rows) - fine} of {len(rows)} numbers are not proven"
 
 
+def _numbers(rows: Sequence[verifier.CheckedClaim], every_number: bool) -> list[str]:
+    """Return a line for each number; the points of a curve that are all proven share one."""
+    curves: dict[str, list[verifier.CheckedClaim]] = {}
+    for row in rows:
+        curves.setdefault(row.claim.where.partition("[")[0], []).append(row)
+    lines = []
+    for name, points in curves.items():
+        proven = all(row.outcome.value == "verified" for row in points)
+        if every_number or len(points) <= SHORT_CURVE or not proven:
+            lines += [_line(row) for row in points]
+        else:
+            lines.append(f"  verified: {name}, {len(points)} points")
+    return lines
+
+
 def _line(row: verifier.CheckedClaim) -> str:
+    claim = row.claim
+    at = f" at delta {claim.at!r}" if claim.quantity.value == "epsilon" else ""
     proven = "" if row.proven is None else f", proven {row.proven!r}"
     why = f" ({row.why})" if row.why else ""
-    return f"  {row.outcome.value}: {row.claim.where} = {row.claim.value!r}{proven}{why}"
+    name = claim.quantity.value
+    label = claim.where if claim.where.endswith(name) else f"{claim.where}, {name}"
+    return f"  {row.outcome.value}: {label} = {claim.value!r}{at}{proven}{why}"
 
 
 def _stated(row: Stated) -> dict[str, Any]:
