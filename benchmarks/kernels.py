@@ -9,8 +9,10 @@
 
 3.  The power itself, its Dobrushin, Doeblin and ultra-mixing coefficients and delta at one epsilon,
     of sparse walks of 2,000 states of several sorts, for powers from 100 to 1e9, in the same
-    products and in seconds of one processor (goal: 2 with two processors; a drift of 0.1 a step
-    needs 6 on one beyond 1e5, because most of its law is below every double's reach).
+    products and in seconds of one processor (goal: 2 with two processors).  Above it stay two walks
+    that drift along a line: a drift of 0.1 a step beyond 1e4 (5 on one processor: most of its law
+    is below every double's reach) and one of 0.001 a step beyond 1e4 until it is mixed (8): few
+    rows are too vague for either, and whole matrices are squared.
 
 Units are timed before and after, and the smaller of the two medians is used.
 """
@@ -128,17 +130,26 @@ def few_jumps(n, rng, *, even):
     return sparse.csr_array((shares.T.reshape(-1), cells), shape=(n, n))
 
 
+def loosely_joined(n, rng):
+    """Two halves that are left once in a thousand steps, one of them without any symmetry."""
+    halves = [few_jumps(n // 2, rng, even=even) for even in (True, False)]
+    across = sparse.diags_array([1.0, 1.0], offsets=[n // 2, -(n // 2)], shape=(n, n))
+    return sparse.csr_array(0.999 * sparse.block_diag(halves) + 0.001 * across)
+
+
 def sparse_walks(n, rng):
     kinds = {
         "lazy circle": on_a_circle(n, 0.25, 0.25),
         "odd circle": on_a_circle(n - 1 + n % 2, 0.5, 0.5),
         "torus": on_a_torus(n // 50, 50),
         "line": on_a_line(n, 0.25, 0.25, 0.0),
+        "restless line": on_a_line(n, 0.5, 0.5, 0.0),
         "reflected line": on_a_line(n, 0.25, 0.25, 1.0),
         "slow drift": on_a_line(n, 0.25 + 4 / n / 4, 0.25 - 4 / n / 4, 0.0),
         "fast drift": on_a_line(n, 0.3, 0.2, 0.0),
         "even jumps": few_jumps(n, rng, even=True),
         "uneven jumps": few_jumps(n, rng, even=False),
+        "joined halves": loosely_joined(n, rng),
     }
     for name, rows in kinds.items():
         made = MarkovKernel(rows)

@@ -1,12 +1,14 @@
 """Long powers of sparse walks face eigenvalues that they do not use, and balls of many digits."""
 
+from fractions import Fraction
+
 import flint
 import numpy as np
 import pytest
 from scipy import sparse
 
 from wane.mechanisms import MarkovKernel
-from wane.theorems.kernel import kernels, low_rank, pairs, powers
+from wane.theorems.kernel import clusters, kernels, low_rank, matrices, pairs, powers
 from wane.theorems.kernel.known import Known
 from wane.theorems.kernel.turns import TurnedWalk
 
@@ -192,6 +194,10 @@ def test_powers_of_difficult_kernels_are_enclosed(monkeypatch, kind, forced):
         monkeypatch.setattr(kernels, "_MANY", 2)
         monkeypatch.setattr(kernels, "_LONG", 4)
         monkeypatch.setattr(kernels, "_FEW_TIMES", 2)
+        monkeypatch.setattr(pairs, "_SMALL", 0)
+        monkeypatch.setattr(pairs, "_PATIENCE", 1)
+        monkeypatch.setattr(clusters, "_LEAF", 2)
+        monkeypatch.setattr(matrices, "_STRIP", 2)
         monkeypatch.setattr(kernels.matrices, "thinned", sparse.csr_array)
     rng = np.random.default_rng(KINDS.index(kind))
     for times in (1, 2, 3, 7, 13, 31, 127, 1024, 10**9, 10**18):
@@ -209,3 +215,135 @@ def test_turned_rows_are_multiplied_as_whole_matrices_are(shape):
     assert np.allclose(cubed.all_rows(), rows @ rows @ rows, rtol=1e-13, atol=0.0)
     rows[0] = np.roll(rows[0], 1) if shape[0] * shape[1] > 6 else rows[0][::-1] * 0.9
     assert TurnedWalk.of(sparse.csr_array(rows), Known(0.0, 0.0)) is None
+
+
+def on_a_ring(rng, n):
+    """Every row has its opposite, and all these pairs are nearly as bad."""
+    angles = 2.0 * np.pi * np.arange(n) / n
+    waves = np.outer(np.cos(angles), np.cos(angles)) + np.outer(np.sin(angles), np.sin(angles))
+    return (1.0 + 0.4 * waves) / n * (1.0 + 1e-5 * rng.uniform(-1.0, 1.0, waves.shape))
+
+
+def crowds(rng, n):
+    """Few laws that most rows agree with up to rounding, or up to a millionth."""
+    laws = rng.dirichlet(np.full(n, 0.2), size=3)
+    return laws[rng.integers(0, 3, n)] * (1.0 + 10.0 ** -rng.uniform(6, 16, (n, 1)) * rng.random(n))
+
+
+def nearly_the_same(rng, n):
+    return np.tile(rng.dirichlet(np.full(n, 0.05)), (n, 1)) * (1.0 + 1e-12 * rng.random((n, n)))
+
+
+def without_likeness(rng, n):
+    return rng.dirichlet(np.full(n, 0.3), size=n)
+
+
+ROWS = (on_a_ring, crowds, nearly_the_same, without_likeness)
+
+
+def exact_gaps(rows, scaled):
+    """Sums of (P - mQ)_+ for all pairs of rows P and multiples mQ, in fractions."""
+    ones = [[Fraction(p) for p in row] for row in rows.tolist()]
+    others = [[Fraction(q) for q in row] for row in scaled.tolist()]
+    return [
+        [
+            sum((max(p - q, Fraction(0)) for p, q in zip(one, other, strict=True)))
+            for other in others
+        ]
+        for one in ones
+    ]
+
+
+@pytest.mark.parametrize("make", ROWS)
+@pytest.mark.parametrize("m", [1.0 - 1e-9, 1.0, 1.3, 20.0])
+def test_clusters_rule_out_no_pair_above_the_best(monkeypatch, make, m):
+    """Whatever the best value is, each pair above it is looked at, and bounds hold for each."""
+    monkeypatch.setattr(clusters, "_LEAF", 3)
+    rng = np.random.default_rng(ROWS.index(make))
+    rows = make(rng, 20)
+    scaled = m * rows
+    exact, error = exact_gaps(rows, scaled), pairs.rounding(20)
+    values = sorted(exact[i][j] for i in range(20) for j in range(20) if i != j)
+    for best in (values[-1], values[-20], values[len(values) // 2], values[0] / 2):
+        threshold = [float(best) * (1.0 - 1e-15)]
+        seen = {
+            (first, int(other))
+            for first, others in clusters.likely_pairs(rows, scaled, threshold, error)
+            for other in others
+        }
+        above = {(i, j) for i in range(20) for j in range(20) if i != j and exact[i][j] > best}
+        assert above <= seen
+    whole = clusters.Cluster.of(rows, scaled)
+    assert sorted(whole.numbers) == list(range(20))
+    queue = [(one, other) for one in whole.parts for other in whole.parts]
+    for one, other in queue:
+        signs = clusters.Signs.of(one, other)
+        a, b = signs.ends(4.0 * error)
+        table = signs.table(4.0 * error)
+        for i, first in enumerate(one.numbers):
+            for j, second in enumerate(other.numbers):
+                gap = exact[first][second]
+                assert gap <= Fraction(a[i]) - Fraction(b[j]) and gap <= Fraction(table[i, j])
+        queue.extend((part, other) for part in one.parts)
+
+
+@pytest.mark.parametrize("make", ROWS)
+@pytest.mark.parametrize("patience", [0, 1, 4])
+def test_the_search_by_turns_finds_the_largest_gap(monkeypatch, make, patience):
+    monkeypatch.setattr(pairs, "_SMALL", 0)
+    monkeypatch.setattr(pairs, "_PATIENCE", patience)
+    rows = make(np.random.default_rng(11), 60)
+    for m in (1.0, 1.4):
+        gaps = np.maximum(rows[:, None, :] - m * rows[None, :, :], 0.0).sum(axis=2)
+        np.fill_diagonal(gaps, 0.0)
+        for tolerance in (0.0, 1e-6):
+            found = pairs.largest_gap(rows, m, tolerance=tolerance).value
+            most = gaps.max() * (1.0 + 1e-13)
+            assert gaps.max() * (1.0 - 1e-13) <= found <= most * (1.0 + tolerance) + 1e-300
+
+
+def test_clusters_save_nearly_all_pairs_of_a_ring(monkeypatch):
+    rows = on_a_ring(np.random.default_rng(0), 400)
+    looked_at = []
+    gaps_from = pairs.gaps_from
+
+    def counted(row, scaled):
+        looked_at.append(len(scaled))
+        return gaps_from(row, scaled)
+
+    monkeypatch.setattr(pairs, "gaps_from", counted)
+    pairs.largest_gap(rows, 1.0, tolerance=1e-6)
+    assert sum(looked_at) < 400 * 40
+
+
+def test_products_of_banded_matrices_leave_out_zeros_only(monkeypatch):
+    monkeypatch.setattr(matrices, "_STRIP", 4)
+    rng = np.random.default_rng(2)
+    for width, empty in ((1, 3), (3, 0), (30, 29), (5, 28)):
+        near = np.abs(np.subtract.outer(np.arange(30), np.arange(30))) <= width
+        first, second = (rng.random((30, 30)) * near for _ in range(2))
+        first[empty], second[29 - empty] = 0.0, 0.0
+        for one, other in ((first, second), (first, first), (second, first[:, :17])):
+            exact = np.einsum("ik,kj->ij", one, other)
+            made = matrices.product(one, other)
+            assert np.allclose(made, exact, rtol=1e-14, atol=0.0)
+
+
+@pytest.mark.parametrize("kind", ["mixed", "with tiny laws"])
+def test_one_row_serves_for_all_once_everything_is_forgotten(monkeypatch, kind):
+    """Kernels that forget at least a third at every step, and that know so only by products."""
+    monkeypatch.setattr(flint.ctx, "prec", 4000)
+    monkeypatch.setattr(kernels, "_MANY", 2)
+    rng = np.random.default_rng(len(kind))
+    for n in (2, 3, 6):
+        rows = 0.6 * rng.dirichlet(np.ones(n), size=n) + 0.4 * rng.dirichlet(np.ones(n))
+        if kind == "with tiny laws":
+            rows[:, -1] = 10.0 ** -rng.uniform(120.0, 140.0, n)
+        rows /= rows.sum(axis=1, keepdims=True)
+        made = MarkovKernel(rows)
+        assert made._forgotten(2) is None, "two steps do not forget so much"
+        for times in (1000, 10**9):
+            alike = made._forgotten(times)
+            assert alike is not None and np.all(alike.matrix == alike.matrix[0])
+            assert alike.relative_error < 1e-11
+            assert_enclosed(alike, power_in_balls(rows, times))

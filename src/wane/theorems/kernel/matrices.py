@@ -17,6 +17,7 @@ TINY = 1e-150
 MOST_DENSE = 1 << 26
 """Sparse matrices with more entries than this, zeros included, are not made dense (512 MiB)."""
 
+_STRIP = 128  # rows that are multiplied together
 _FILLED = 0.1  # share of non-zero entries from which a sparse matrix is treated as dense
 
 
@@ -115,13 +116,39 @@ def product(first: Any, second: Any) -> Any:
     """The product, dense as soon as many entries are filled."""
     if not sparse.issparse(first) and sparse.issparse(second):
         made = (second.T @ first.T).T
-    elif first is second and not sparse.issparse(first) and np.array_equal(first, first.T):
-        made = first @ first.T  # the same sums, of which BLAS then makes half
-    else:
+    elif sparse.issparse(first):
         made = first @ second
+    else:
+        made = _dense_product(first, second)
     if sparse.issparse(made):
         cells = made.shape[0] * made.shape[1]
         if made.nnz <= _FILLED * cells or cells > MOST_DENSE:
             return sparse.csr_array(made)
         return np.ascontiguousarray(made.toarray())
     return np.ascontiguousarray(made)
+
+
+def _dense_product(first: Array, second: Array) -> Array:
+    """The product; of walks that have not come far yet, only where they can be."""
+    (starts, ends), (lows, highs) = _extents(first), _extents(second)
+    boxes, cells = [], 0
+    for row in range(0, len(first), _STRIP):
+        strip = slice(row, row + _STRIP)
+        middle = slice(int(starts[strip].min()), int(ends[strip].max()))
+        across = slice(int(lows[middle].min()), int(highs[middle].max()))
+        boxes.append((strip, middle, across))
+        cells += len(starts[strip]) * (middle.stop - middle.start) * (across.stop - across.start)
+    if cells > 0.5 * first.size * second.shape[1]:
+        if first is second and np.array_equal(first, first.T):
+            return np.asarray(first @ first.T)  # the same sums, of which BLAS then makes half
+        return np.asarray(first @ second)
+    made = np.zeros((len(first), second.shape[1]))
+    for strip, middle, across in boxes:
+        made[strip, across] = first[strip, middle] @ second[middle, across]
+    return made
+
+
+def _extents(rows: Array) -> tuple[Array, Array]:
+    """For each row the column of the first entry that is not zero, and the one after the last."""
+    filled = rows != 0.0
+    return filled.argmax(axis=1), rows.shape[1] - filled[:, ::-1].argmax(axis=1)

@@ -4,21 +4,25 @@ For a multiplier m >= 0 the divergence D_m(P, Q) = sum (P - m Q)_+ = sup_A P(A) 
 
     D_m(P, Q) <= D_1(P, R) + D_m(R, Q)    and    D_m(P, Q) <= D_m(P, R) + m D_1(R, Q)
 
-for every R, so that a few pivots R rule most pairs out.  No pair is skipped unless its bound is
-below a value that another pair attains; the answer is the maximum over all pairs, computed from
-the given doubles with a relative error below `rounding(columns)`.  Rows that are themselves known
-to a tolerance only may ask for no more: the answer is then raised by it, and pairs that could not
-change it are skipped, of which walks with many symmetries have millions.
+for every R, so that a few pivots R rule most pairs out, and clusters of rows rule out others.  No
+pair is skipped unless its bound is below a value that another pair attains; the answer is the
+maximum over all pairs, computed from the given doubles with a relative error below
+`rounding(columns)`.  Rows that are themselves known to a tolerance only may ask for no more: what
+is found is then raised by it, and pairs that could not change it are skipped, of which walks with
+many symmetries have millions.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from wane.arrays import Array
+from wane.theorems.kernel import clusters
+from wane.theorems.kernel.clusters import Numbers
 
 UNIT = 2.0**-53
 """Largest relative error of one rounded operation on doubles."""
@@ -26,6 +30,9 @@ UNIT = 2.0**-53
 _SMALL = 1 << 20  # up to this many numbers, all pairs are looked at in one go
 _BLOCK = 1 << 17  # numbers per block, so that a block stays in the processor's cache
 _ROUNDS = 6
+_PATIENCE = 4  # times the number of rows: so many pairs are looked at before bounds are changed
+
+Forms: TypeAlias = Iterator[tuple[Array, Array]]
 
 
 class Gap(NamedTuple):
@@ -62,7 +69,7 @@ def largest_gap(
     if best.value >= most * (1.0 - rounding(rows.shape[1]) - tolerance):
         return Gap(most, best.first, best.second)
     raised = best._replace(value=best.value * (1.0 + tolerance))
-    return _search(rows, scaled, raised, _forms(rows, scaled, multiplier, best))
+    return _search(rows, scaled, raised, _forms(rows, scaled, multiplier, best), tolerance)
 
 
 def gaps_from(row: Array, scaled: Array) -> Array:
@@ -164,9 +171,7 @@ def _climb(rows: Array, scaled: Array, hint: Gap | None) -> Gap:
     return best
 
 
-def _forms(
-    rows: Array, scaled: Array, multiplier: float, best: Gap
-) -> Iterator[tuple[Array, Array]]:
+def _forms(rows: Array, scaled: Array, multiplier: float, best: Gap) -> Forms:
     """Pairs (a, b) with D_m(row i, row j) <= a[i] + b[j], up to rounding; cheapest help first."""
     none, raised = np.zeros(rows.shape[0]), 1.0 + 8.0 * rounding(rows.shape[1])
     for pivot in (0.5 * (rows[best.first] + rows[best.second]), rows.mean(axis=0)):
@@ -177,30 +182,49 @@ def _forms(
     yield none, raised * gaps_from(rows.max(axis=0), scaled)
 
 
-def _search(
-    rows: Array, scaled: Array, best: Gap, more_forms: Iterator[tuple[Array, Array]]
-) -> Gap:
-    """Every pair whose bound exceeds the best value found is looked at."""
+def _search(rows: Array, scaled: Array, best: Gap, forms: Forms, tolerance: float) -> Gap:
+    """Every pair whose bound exceeds the best value found is looked at.
+
+    Bounds by clusters cost more than those of the forms: they are asked if these leave many pairs,
+    and given up if they leave many themselves.
+    """
+    size, values = rows.shape[0], [best.value]
+    plain = _likely_pairs(forms, size, values)
+    clustered = clusters.likely_pairs(rows, scaled, values, rounding(rows.shape[1]))
+    for source, patience in ((plain, _PATIENCE), (clustered, _PATIENCE), (plain, math.inf)):
+        looked_at = 0
+        for first, found in source:
+            everyone = found.size > 0.7 * size
+            gaps = gaps_from(rows[first], scaled if everyone else scaled[found])
+            gaps = gaps[found] if everyone else gaps
+            place = int(np.argmax(gaps))
+            if gaps[place] > best.value:
+                best = Gap(float(gaps[place]) * (1.0 + tolerance), first, int(found[place]))
+                values.append(best.value)
+            looked_at += found.size
+            if looked_at > patience * size:
+                break
+        else:
+            break
+    return best
+
+
+def _likely_pairs(more: Forms, size: int, best: list[float]) -> Iterator[tuple[int, Numbers]]:
+    """Yield a row and others, of all pairs whose bound by forms exceeds the last of `best`."""
     forms: list[tuple[Array, Array]] = []
-    ceilings = reachable = np.full(rows.shape[0], np.inf)
-    for a, b in more_forms:
+    ceilings = reachable = np.full(size, np.inf)
+    for a, b in more:
         forms.append((a, b))
         ceilings = np.minimum(ceilings, a + b.max())
         reachable = np.minimum(reachable, b + a.max())
-        alive = np.count_nonzero(ceilings > best.value) * np.count_nonzero(reachable > best.value)
-        if alive <= rows.shape[0]:
+        alive = np.count_nonzero(ceilings > best[-1]) * np.count_nonzero(reachable > best[-1])
+        if alive <= size:
             break
     for first in np.argsort(-ceilings):
-        if not ceilings[first] > best.value:
+        if not ceilings[first] > best[-1]:
             break
         bound = np.min([a[first] + b for a, b in forms] + [reachable], axis=0)
         bound[first] = -1.0
-        found = np.flatnonzero(bound > best.value)
+        found = np.flatnonzero(bound > best[-1])
         if found.size:
-            everyone = found.size > 0.7 * rows.shape[0]
-            values = gaps_from(rows[first], scaled if everyone else scaled[found])
-            values = values[found] if everyone else values
-            place = int(np.argmax(values))
-            if values[place] > best.value:
-                best = Gap(float(values[place]), int(first), int(found[place]))
-    return best
+            yield int(first), found
