@@ -190,8 +190,8 @@ def _verdict(found: DocumentCheck) -> str:
         count = f"{fine} of {len(rows)} numbers proven by an independent computation"
         return f"verified: {count}; {len(found.reading.stated)} fields are stated, not checked"
     if found.contradictions:
-        count = len(found.contradictions)
-        places = "1 place" if count == 1 else f"{count} places"
+        wrong = len(found.contradictions)
+        places = "1 place" if wrong == 1 else f"{wrong} places"
         return f"NOT verified: the document is contradicted in {places}"
     return f"NOT verified: {len(rows) - fine} of {len(rows)} numbers are not proven"
 
