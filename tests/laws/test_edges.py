@@ -43,7 +43,29 @@ def curved(m: float, M: float = 1.0, **changes):
     return make_run(objective=objective, noise=GradientNoise(0.02), **changes)
 
 
+def two_noises(**changes):
+    return make_run(schedule=Schedule.of_steps(np.full(2, 0.5), np.array([1.0, 2.0])), **changes)
+
+
 EDGES = {
+    "always_noisy": (
+        make_run(noise=GradientNoise(1.01e-145)),
+        make_run(noise=GradientNoise(0.99e-145)),
+    ),
+    "nonexpansive_prox": (make_run(domain=Ball(1.0)), make_run(domain=MCP(2.0, 3.0))),
+    "known_modulus": (
+        make_run(objective=Objective(gradient_bound=1.0, ridge=1.0 - 1e-9), step_size=1.0),
+        make_run(objective=Objective(gradient_bound=1.0, ridge=1.0 + 1e-9), step_size=1.0),
+    ),
+    "simple_pattern": (two_noises(), two_noises(batches=Cyclic(10))),
+    "spare_records": (
+        make_run(batches=WithoutReplacement(999)),
+        make_run(batches=WithoutReplacement(1000)),
+    ),
+    "bounded_distance": (
+        make_run(batches=Poisson(10), domain=Ball(1.0)),
+        make_run(batches=Poisson(10)),
+    ),
     "bounded_gradient": (
         make_run(),
         make_run(objective=replace(CONVEX, gradient_bound=None), noise=GradientNoise(1.0)),

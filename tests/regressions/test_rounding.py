@@ -123,7 +123,7 @@ def _rounded_to_nearest(tree: ast.AST) -> list[str]:
 
 
 OWN_NUMBERS = {
-    "exact.py",  # a label of the exact Gibbs law
+    "transfer.py",  # a label of the exact Gibbs law
 }
 
 

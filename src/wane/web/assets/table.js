@@ -138,10 +138,10 @@ async function fit() {
   const asked = { schema: schema(), model: $("model").value, epsilon: number($("epsilon").value), delta: number($("delta").value), adjacency: $("adjacency").value };
   $("fit-error").textContent = ""; $("fit-status").textContent = "Fitting; this can take minutes."; $("fit").disabled = true;
   try {
-    const made = await ask("fit", asked), claim = made.certificate;
+    const made = await ask("fit", asked);
     $("fit-status").textContent = "Released.";
     $("released").hidden = false;
-    $("verdict").textContent = `Written to ${made.written}. ${claim.status === "void" ? "The certificate is void: no privacy is claimed." : `Epsilon is at most ${brief(claim.epsilon)} at delta ${brief(claim.delta)}.`}`;
+    $("verdict").textContent = `Written to ${made.written}. ${made.status === "void" ? "The certificate is void: no privacy is claimed." : `Epsilon is at most ${brief(made.epsilon)} at delta ${brief(made.delta)}.`}`;
     $("notes").replaceChildren(...made.notes.map((note) => make("li", {}, note)));
     $("open-certificate").href = made.page; $("certificate").src = made.page;
     $("command").textContent = `wane fit ${$("table-name").textContent} --schema ${made.written}/schema.json --model ${asked.model} --epsilon ${asked.epsilon} --delta ${asked.delta} --adjacency ${asked.adjacency} --out ANOTHER-FOLDER\nwane verify ${made.written}`;
