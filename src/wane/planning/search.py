@@ -269,8 +269,3 @@ def _levels(steps: int, size: float, noise: float) -> Iterator[EqualSteps]:
     for first, end in pairwise(edges):
         left = 1.0 - 0.5 * (first + end + 1) / (steps + 1)
         yield EqualSteps(end - first, size * left, noise)
-
-
-def epsilon_shown(chosen: Plan, delta: float) -> float:
-    """Return epsilon of the plan at `delta`; zero without a run, which releases nothing."""
-    return 0.0 if chosen.certificate is None else chosen.certificate.epsilon(delta)
