@@ -1,6 +1,7 @@
 """The web page under load, slow clients and nonsense: it answers in words or not at all."""
 
 import asyncio
+import contextlib
 import json
 import os
 import socket
@@ -258,33 +259,38 @@ ENDLESS = json.dumps(
 """A question that takes minutes: a curve of forty points through a ball, 400 kinds of noise."""
 
 
-async def beside_the_endless(port: int) -> tuple[float, int]:
-    """Seconds that a cheap question takes while ten endless ones are pending, and its status."""
+async def beside_the_endless(port: int) -> tuple[float, int, bytes]:
+    """Ask a cheap question while ten endless ones are pending.
+
+    Returns the seconds it took, its status, and what the endless ones had been told by then.
+    """
     pending = []
     for _ in range(10):
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(request("POST", "/api/curve", ENDLESS))
-        pending.append(writer)
+        pending.append((reader, writer))
     await asyncio.sleep(0.3)
     began = time.monotonic()
     status, _ = await one(port, request("POST", "/api/certify", QUESTION))
-    took = time.monotonic() - began
-    for writer in pending:
+    took, told = time.monotonic() - began, b""
+    for reader, writer in pending:
+        with contextlib.suppress(TimeoutError):
+            told += await asyncio.wait_for(reader.read(1000), 0.01)
         writer.transport.abort()
-    return took, status
+    return took, status, told
 
 
 def test_a_cheap_question_does_not_wait_for_endless_ones(server):
     port, log = server
     asyncio.run(one(port, request("POST", "/api/certify", QUESTION)))  # everything is imported
-    took, status = asyncio.run(beside_the_endless(port))
+    took, status, told = asyncio.run(beside_the_endless(port))
     assert status == 200
-    assert took < 10.0  # far below the limit of a single endless one; the figure is printed
+    assert b"504" not in told, "it waited until an endless one had used up its time"
     COUNTS["milliseconds for a cheap question beside ten endless ones"] += round(1000 * took)
     # the clients have gone, and so have their processes: ten more find room at once
-    took, status = asyncio.run(beside_the_endless(port))
+    _, status, told = asyncio.run(beside_the_endless(port))
     assert status == 200
-    assert took < 10.0
+    assert b"504" not in told
     assert "Traceback" not in log.read_text()
 
 
