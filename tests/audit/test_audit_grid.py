@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from oracles.tight import programme_value
 from wane.audit import (
     WHOLE_LINE,
     Branch,
@@ -28,7 +29,6 @@ from wane.audit import (
     interval,
     pair_law,
     pair_step,
-    programme_value,
     renyi_of_masses,
     shrinkage,
     soft_threshold,

@@ -8,17 +8,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import lsq_linear
 
-from wane.audit import (
-    ImpreciseError,
-    exact_joint_mu,
-    exact_mu,
-    exact_scalar_mu,
-    linear_step,
+from oracles.tight import (
     programme_blocks,
     programme_value,
     tight_instance,
     tight_instance_by_rotation,
 )
+from wane.audit import ImpreciseError, exact_joint_mu, exact_mu, exact_scalar_mu, linear_step
 from wane.errors import InvalidDescription
 
 EXACT = 1e-12

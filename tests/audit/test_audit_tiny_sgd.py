@@ -6,18 +6,20 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from oracles.tiny_sgd import (
+    TinyDescent,
+    cyclic_pair,
+    fixed_size_pair,
+    poisson_pair,
+    shuffled_once_pair,
+)
 from wane.audit import (
     ScalarMap,
-    TinyDescent,
     clipped,
-    cyclic_pair,
     exact_scalar_mu,
-    fixed_size_pair,
     gaussian_hockey_stick,
     gaussian_renyi,
     interval,
-    poisson_pair,
-    shuffled_once_pair,
     soft_threshold,
 )
 from wane.errors import InvalidDescription

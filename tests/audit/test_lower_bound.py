@@ -13,16 +13,10 @@ import wane
 from laws.chains import Chain, Loss, hockey_stick
 from laws.strategies import runs
 from laws.test_registry import laws
+from oracles.tight import programme_value
 from runs import CONVEX, make_run
 from wane import certify
-from wane.audit import (
-    ScalarMap,
-    chain_pair,
-    clipped_members as clipped,
-    exact_scalar_mu,
-    pair_step,
-    programme_value,
-)
+from wane.audit import ScalarMap, chain_pair, clipped_members as clipped, exact_scalar_mu, pair_step
 from wane.audit.bounded_members import bounded_members
 from wane.audit.fixed_order import worst_fixed_order
 from wane.audit.interval_law import AffineStep, IntervalPair

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from oracles.tiny_sgd import TinyDescent, fixed_size_pair
 from runs import make_run
-from wane.audit import ScalarMap, TinyDescent, fixed_size_pair, interval
+from wane.audit import ScalarMap, interval
 from wane.describe import Adjacency, GradientNoise, Objective, WithoutReplacement
 from wane.describe.domains import Diameter
 from wane.guarantees import GaussianDP, NumericalDP, Pair, SampledGaussianStep
