@@ -467,11 +467,11 @@ def test_documents_without_the_new_fields_still_make_a_page():
 
 def test_the_figure_keeps_its_words_below_blind_guessing():
     """Whatever the bound is, it is drawn above the diagonal, and the words below it."""
-    from wane.report import attacker
+    from wane.report import annexes
 
     for run in (RUN, RUNS["no noise"], replace(RUN, noise=wane.NoiseMultiplier(1e5))):
         picture = report.html_page(document(run))
         for x, y in re.findall(r'<text class="lab" x="([0-9.]+)" y="([0-9.]+)">', picture):
-            along = (float(x) - attacker.LEFT) / (attacker.RIGHT - attacker.LEFT)
-            diagonal = attacker.FLOOR - along * (attacker.FLOOR - attacker.TOP)
+            along = (float(x) - annexes.LEFT) / (annexes.RIGHT - annexes.LEFT)
+            diagonal = annexes.FLOOR - along * (annexes.FLOOR - annexes.TOP)
             assert float(y) - 14 > diagonal

@@ -16,18 +16,19 @@ is then raised by `MARGIN`.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, overload
+from typing import NamedTuple, TypeVar, overload
 
 import numpy as np
 from scipy import special
 
 from wane.arrays import Array
 from wane.errors import InvalidDescription
-from wane.numerics import double_double
-from wane.numerics.double_double import Real
 from wane.numerics.roots import largest_satisfying, smallest_satisfying
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 
+Real = TypeVar("Real", float, Array)
+
+_SPLITTER = 134217729.0  # 2^27 + 1
 _ROOT_HALF = math.sqrt(0.5)
 _ROOT_HALF_PI = math.sqrt(0.5 * math.pi)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
@@ -255,10 +256,10 @@ def log_profile(epsilon: float, mu: float) -> LogProfile:
 
 def _exponent(epsilon: Real, mu: Real) -> tuple[Real, Real, Real, Real]:
     """Return the number a as a pair and a^2/2 as a pair."""
-    quotient, quotient_error = double_double.divide(epsilon, mu)
-    total, error = double_double.two_sum(0.5 * mu, -quotient)
+    quotient, quotient_error = divided(epsilon, mu)
+    total, error = two_sum(0.5 * mu, -quotient)
     error = error - quotient_error
-    square, square_error = double_double.square(total, error)
+    square, square_error = squared(total, error)
     return total, error, 0.5 * square, 0.5 * square_error
 
 
@@ -329,3 +330,44 @@ def gaussian_renyi(order: float, mu: float) -> float:
     if mu == 0.0:
         return 0.0
     return inflate(max(0.5 * order * mu * mu, math.ulp(0.0)), 4e-16)
+
+
+# Pairs (high, low) stand for the unevaluated sum high + low, about 106 bits.  The formulas use
+# only + - * /, need no fused multiply-add, and stay exact as long as no intermediate overflows or
+# becomes subnormal.
+
+
+def two_sum(first: Real, second: Real) -> tuple[Real, Real]:
+    """Return the rounded sum and its exact error (Knuth)."""
+    total = first + second
+    part = total - first
+    return total, (first - (total - part)) + (second - part)
+
+
+def two_product(first: Real, second: Real) -> tuple[Real, Real]:
+    """Return the rounded product and its exact error (Dekker, by Veltkamp splitting)."""
+    first_high, first_low = _split(first)
+    second_high, second_low = _split(second)
+    product = first * second
+    error = first_high * second_high - product
+    error = error + first_high * second_low + first_low * second_high
+    return product, error + first_low * second_low
+
+
+def divided(numerator: Real, denominator: Real) -> tuple[Real, Real]:
+    """Return the quotient of two doubles as a pair."""
+    quotient = numerator / denominator
+    product, error = two_product(quotient, denominator)
+    return quotient, ((numerator - product) - error) / denominator
+
+
+def squared(high: Real, low: Real) -> tuple[Real, Real]:
+    """Return the square of a pair, as a pair."""
+    product, error = two_product(high, high)
+    return product, error + 2.0 * (high * low)
+
+
+def _split(value: Real) -> tuple[Real, Real]:
+    scaled = _SPLITTER * value
+    high = scaled - (scaled - value)
+    return high, value - high

@@ -12,12 +12,12 @@ from typing import Any
 
 from wane.report.annexes import (
     answers_annex,
+    attack_annex,
     conduct_annex,
     numbers_annex,
     reading_annex,
     theory_annex,
 )
-from wane.report.attacker import attack_annex
 from wane.report.markup import blank, bullets, code, escape
 from wane.report.text import earlier_words, heading, released_words, shown
 from wane.report.verdict import (
