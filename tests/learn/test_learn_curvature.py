@@ -34,8 +34,8 @@ from wane.learn import (
     PrivateCurvature,
     PrivateLogisticRegression,
     PublicData,
+    curvature as module,
     load_model,
-    longer_steps,
 )
 from wane.learn.curvature import _largest_eigenvalue, _lost, private_curvature
 from wane.learn.plan import Problem, plan
@@ -292,13 +292,13 @@ def test_the_promise_is_in_the_ledger_before_any_noise(tmp_path, monkeypatch):
     X, y = two_clouds(800)
     account = Ledger(tmp_path / "ledger.db", new=True).account("people", new=True)
     account.set_budget(Budget(1.0, 1e-5, Adjacency.ZERO_OUT))
-    honest = longer_steps.private_curvature
+    honest = module.private_curvature
 
     def watched(*rows, **changes):
         assert len(account.entries) == 1 and not account.entries[0].confirmed
         return honest(*rows, **changes)
 
-    monkeypatch.setattr(longer_steps, "private_curvature", watched)
+    monkeypatch.setattr(module, "private_curvature", watched)
     model = curved(account=account).fit(X, y)
     (entry,) = account.entries
     assert entry.confirmed

@@ -35,7 +35,7 @@ NO_CLAIM: dict[str, str] = {
     "certificates.goals.RenyiGoal.mu_of": TARGET,
     "guarantees.fields.guarantee_from_fields": "it reads a guarantee back that a document states",
     "learn.curvature.Budgets.epsilon": TARGET,
-    "learn.longer_steps._bound": "it passes on what `private_curvature` claims",
+    "learn.curvature._bound": "it passes on what `private_curvature` claims",
     "mechanisms.calibration.PrivacyTarget.largest_mu": TARGET,
     "mechanisms.calibration._mu_of_divergence": TARGET,
     "mechanisms.calibration.calibrated_ornstein_uhlenbeck": "a mechanism, which claims by itself",

@@ -23,9 +23,8 @@ from wane.describe.domains import Domain
 from wane.describe.words import batches_of
 from wane.errors import InvalidDescription
 from wane.learn.bounding import Bounding, require_described, row_norm
-from wane.learn.conduct import conduct_of_linear_model, step_counter
-from wane.learn.coordinates import Coordinates, OriginalUnits
-from wane.learn.curvature import PrivateCurvature
+from wane.learn.conduct import conduct_of_linear_model, step_counter, warn
+from wane.learn.curvature import PrivateCurvature, check_curvature, with_curvature
 from wane.learn.exact import exact_noise
 from wane.learn.inputs import (
     Voids,
@@ -34,18 +33,16 @@ from wane.learn.inputs import (
     generator,
     require_enough_records,
     seed_voids,
+    surrounding_voids,
     validated,
 )
-from wane.learn.longer_steps import check_curvature, with_curvature
 from wane.learn.persons import check_rows_per_person, planned_for_persons, share_of_one_row
 from wane.learn.plan import Problem, plan
 from wane.learn.presented import Certified
 from wane.learn.resumable import accounted, public_settings
 from wane.learn.saving import write_model
-from wane.learn.scaling import FeatureScaler
-from wane.learn.surroundings import surrounding_voids
+from wane.learn.scaling import Coordinates, FeatureScaler, OriginalUnits
 from wane.learn.tuning import PublicData, refuse_private, require_public, tuned
-from wane.learn.warned import warn
 from wane.losses import Loss
 from wane.run import Checkpoint, descend
 from wane.run.linear import LinearSums

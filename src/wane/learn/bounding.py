@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from wane.describe import Objective
 from wane.errors import InvalidDescription
-from wane.learn.coordinates import Coordinates
-from wane.learn.scaling import FeatureScaler
+from wane.learn.scaling import Coordinates, FeatureScaler
 from wane.losses import Loss
 from wane.run.linear import LinearSums
 

@@ -8,8 +8,8 @@ changes, so it can be released with little noise.  Proof: docs/proofs/curvature.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,17 @@ from scipy.special import ndtri
 
 from wane import arguments
 from wane.arrays import Array
+from wane.certificates import Certificate, certify, together
 from wane.describe import Adjacency, Fact, FactKind, FullBatch, NoisyDescent, StatedRelease
 from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
+from wane.learn.bounding import require_described, row_norm
 from wane.losses import Loss
 from wane.run.grid import FINER
+
+if TYPE_CHECKING:
+    from wane.learn.base import Prepared, PrivateLinearModel
 
 LEVELS = 256
 """Row norms are rounded up to so many levels before a link is asked how much such a row bends."""
@@ -228,3 +233,84 @@ def _most(link: Loss, norms: Array, bound: float | None) -> Array:
             raise InvalidDescription(f"link must be smooth, got {link!r}; it has no curvature.")
         found.append(M)
     return np.maximum.accumulate(np.array(found))
+
+
+ALONE = ("checkpoint", "release_noise", "tune_on")
+"""Arguments that need the run, or choose its steps, before anything is released."""
+
+
+def check_curvature(model: PrivateLinearModel) -> None:
+    """Refuse what does not go together with a bound on the curvature."""
+    if model.curvature is None:
+        return
+    arguments.kind("curvature", model.curvature, (PrivateCurvature,))
+    if model.batches is not None and not isinstance(model.batches, FullBatch):
+        raise InvalidDescription(
+            "batches must be None or FullBatch() with curvature, got others; a batch may bend more "
+            "than the average does."
+        )
+    for name in ALONE:
+        if getattr(model, name) is not None:
+            raise InvalidDescription(
+                f"{name} must be None with curvature, got one: what is run is known only after the "
+                "bound was released."
+            )
+
+
+def with_curvature(
+    model: PrivateLinearModel, ready: Prepared, budgets: Budgets, rows: NDArray[Any]
+) -> Prepared:
+    """Return the fit as a promise, which draws the bound and then plans the run.
+
+    `ready` is a plan without the bound; its clipping is kept, since the bound belongs to it.
+    """
+    *earlier, _ = ready.certificate.nominal.each
+    voids = ready.certificate.void_because
+
+    def released(noise: np.random.Generator) -> Prepared:
+        bound = _bound(model, ready, budgets, rows, noise)
+        run = model._planned(
+            ready.task,
+            ready.coordinates,
+            ready.scaler,
+            len(rows),
+            epsilon=budgets.epsilon(model.delta),
+            batches=FullBatch(),
+            clip=ready.run.objective.gradient_bound,
+            curvature=bound,
+        )
+        require_described(run.objective, ready.gradients.objective)
+        found = _kept(model._certified(run, (bound.about(run),)), budgets)
+        whole = together((*earlier, certify(bound.release), found)).void(voids)
+        return replace(ready, run=run, certificate=whole)
+
+    promises = (certify(promise) for promise in budgets.promises(model.adjacency))
+    promise = together((*earlier, *promises)).void(voids)
+    return replace(ready, certificate=promise, first=released)
+
+
+def _bound(
+    model: PrivateLinearModel,
+    ready: Prepared,
+    budgets: Budgets,
+    rows: NDArray[Any],
+    noise: np.random.Generator,
+) -> CurvatureBound:
+    return private_curvature(
+        ready.scaler(rows),
+        ready.task.link,
+        feature_norm=row_norm(ready.scaler, ready.coordinates),
+        gradient_bound=ready.run.objective.gradient_bound,
+        mu=budgets.bound,
+        failure_probability=budgets.failure,
+        adjacency=model.adjacency,
+        generator=noise,
+        intercept=ready.coordinates.intercept,
+    )
+
+
+def _kept(found: Certificate, budgets: Budgets) -> Certificate:
+    """Return the certificate; refuse one above the promise that is in the ledger already."""
+    if found.mu is None or found.mu > budgets.run:
+        raise InvalidDescription("The run must cost no more than was promised; it was not run.")
+    return found

@@ -15,9 +15,8 @@ from wane.arrays import Array
 from wane.describe.domains import Domain, ElasticNet, Lasso, Product, Ridge, Unbounded
 from wane.errors import InvalidDescription
 from wane.learn.base import PrivateLinearModel, Task
-from wane.learn.coordinates import Coordinates
 from wane.learn.inputs import FromData, Voids, range_of, read_from_data
-from wane.learn.scaling import TargetScaler
+from wane.learn.scaling import Coordinates, TargetScaler
 from wane.losses import Huber, Loss, MultiSquared, PoissonCounts, Quantile, Squared
 from wane.tables import BoundedTarget, Target
 

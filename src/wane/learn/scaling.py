@@ -1,8 +1,10 @@
-"""Public maps of one record: columns by declared bounds, rows to a norm, targets to [-1, 1].
+"""Public maps: of one record before a run, and of a run's parameters to what people read.
 
-Each map looks at one record and at numbers that were declared without the data, so it costs no
-privacy.  A value outside its bounds is moved to the nearest bound, never refused: a refusal would
-tell something about the record.  For the same reason numpy's warnings are silenced here.
+Columns are mapped by declared bounds, rows to a norm, targets to [-1, 1].
+
+Each map of a record looks at it alone and at numbers that were declared without the data, so it
+costs no privacy.  A value outside its bounds is moved to the nearest bound, never refused: a
+refusal would tell something about the record.  For the same reason numpy's warnings are silenced.
 """
 
 from __future__ import annotations
@@ -13,12 +15,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from wane import arguments
+from wane.arrays import Array
 from wane.errors import InvalidDescription
 
-Array = NDArray[np.floating[Any]]
+Rows = NDArray[np.floating[Any]]
 Numbers = tuple[float, ...]
 
 BLOCK_ROWS = 4096
@@ -66,14 +69,14 @@ class FeatureScaler:
         low, high = interval("feature_bounds", bounds, columns)
         return cls(feature_norm, low, high)
 
-    def in_columns(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
+    def in_columns(self, point: Array) -> Array:
         """Return a point of scaled space in the columns' own units."""
         if self.low is None or self.high is None:
             return point
         low, high = np.array(self.low), np.array(self.high)
         return np.asarray((low + high) / 2.0 + (high - low) / 2.0 * point)
 
-    def __call__(self, rows: Array) -> Array:
+    def __call__(self, rows: Rows) -> Rows:
         """Return the scaled rows, block by block; the argument is left as it is."""
         made = np.empty(rows.shape, dtype=rows.dtype)
         with np.errstate(all="ignore"):
@@ -112,20 +115,20 @@ class TargetScaler:
         return cls((-B,) * outputs, (B,) * outputs, centred)
 
     @property
-    def centre(self) -> NDArray[np.float64]:
+    def centre(self) -> Array:
         """What becomes zero."""
         middle = (np.array(self.low) + np.array(self.high)) / 2.0
         return np.asarray(middle if self.centred else 0.0 * middle)
 
     @property
-    def half_width(self) -> NDArray[np.float64]:
+    def half_width(self) -> Array:
         """What becomes one."""
         low, high = np.array(self.low), np.array(self.high)
         if self.centred:
             return np.asarray((high - low) / 2.0)
         return np.asarray(np.maximum(np.abs(low), np.abs(high)))
 
-    def __call__(self, targets: Array) -> NDArray[np.float64]:
+    def __call__(self, targets: Rows) -> Array:
         """Return the scaled targets, of the same shape."""
         with np.errstate(all="ignore"):
             table = np.asarray(targets, dtype=np.float64).reshape(len(targets), -1)
@@ -153,7 +156,7 @@ def interval(name: str, bounds: object, columns: int) -> tuple[Numbers, Numbers]
     return tuple(low.tolist()), tuple(high.tolist())
 
 
-def _to_unit(rows: Array, low: Numbers, high: Numbers) -> Array:
+def _to_unit(rows: Rows, low: Numbers, high: Numbers) -> Rows:
     bottom, top = np.array(low), np.array(high)
     cut = np.clip(rows, bottom.astype(rows.dtype), top.astype(rows.dtype))
     cut -= ((bottom + top) / 2.0).astype(rows.dtype)
@@ -161,7 +164,7 @@ def _to_unit(rows: Array, low: Numbers, high: Numbers) -> Array:
     return np.clip(cut, -1.0, 1.0, out=cut)
 
 
-def _shortened(rows: Array, longest: float) -> Array:
+def _shortened(rows: Rows, longest: float) -> Rows:
     """Scale long rows down to a hair within `longest`; huge entries do not overflow."""
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
     scaled = rows / np.where(largest > 0.0, largest, 1.0).astype(rows.dtype)
@@ -201,7 +204,7 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
         self._scaler(rows.shape[1])
         return self
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any) -> Rows:
         """Return the rows, scaled one by one."""
         if hasattr(self, "n_features_in_"):
             rows = validate_data(self, X, dtype=np.float64, reset=False)
@@ -222,3 +225,92 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
         return tags
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """A linear model's parameters: one column of weights for each output, the intercept's row last.
+
+    Attributes:
+        features: number of columns, without the intercept.
+        outputs: number of linear predictors; a single one makes the parameters a vector.
+        intercept: the constant that stands in each row for the intercept; 0 for none.
+        centre, unit: a prediction is `centre + unit * (linear predictor)`, output by output.
+    """
+
+    features: int
+    outputs: int
+    intercept: float
+    centre: tuple[float, ...]
+    unit: tuple[float, ...]
+
+    @property
+    def rows(self) -> int:
+        """Number of columns of the data, intercept included."""
+        return self.features + (self.intercept > 0.0)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the run's parameters."""
+        return (self.rows,) if self.outputs == 1 else (self.rows, self.outputs)
+
+    def released(self, parameters: Array) -> tuple[Array, Array]:
+        """Return coefficients, one row for each output, and intercepts, from a run's end."""
+        table = parameters.reshape(self.rows, self.outputs)
+        unit, centre = np.array(self.unit), np.array(self.centre)
+        coefficients = np.ascontiguousarray((table[: self.features] * unit).T)
+        if self.rows == self.features:
+            return coefficients, centre.copy()
+        return coefficients, centre + unit * self.intercept * table[-1]
+
+    def start(self, model: object) -> Array:
+        """Return the parameters of a model: its coefficients, its intercepts as last column."""
+        try:
+            table = np.array(model, dtype=np.float64).reshape(self.outputs, self.rows)
+        except (TypeError, ValueError):
+            raise InvalidDescription(
+                f"warm_start must hold {self.outputs} x {self.rows} numbers, the coefficients of "
+                f"each output and then its intercept if there is one, got {model!r:.60}."
+            ) from None
+        if not np.isfinite(table).all():
+            raise InvalidDescription("warm_start must hold finite numbers.")
+        unit, centre = np.array(self.unit)[:, np.newaxis], np.array(self.centre)
+        made = table / unit
+        if self.rows > self.features:
+            made[:, -1] = (table[:, -1] - centre) / (unit[:, 0] * self.intercept)
+        return np.ascontiguousarray(made.T).reshape(self.shape)
+
+
+class OriginalUnits:
+    """What a fitted linear model says of columns in their own units.
+
+    It agrees with `predict` on rows within `feature_bounds` that are not scaled down to
+    `feature_norm`; rows beyond are moved first, which no linear formula tells.  Both are computed
+    from what was released, so they cost nothing.
+    """
+
+    coef_: Any
+    intercept_: Any
+    scaler_: Any
+
+    @property
+    def coef_original_(self) -> Any:
+        """Change of the linear predictor for one more unit of a column, shaped as `coef_`."""
+        check_is_fitted(self, "coef_")
+        return np.asarray(self.coef_) / self._half_widths
+
+    @property
+    def intercept_original_(self) -> Any:
+        """The linear predictor where every column is zero, shaped as `intercept_`."""
+        check_is_fitted(self, "coef_")
+        if self.scaler_.low is None:
+            return self.intercept_
+        middle = (np.array(self.scaler_.low) + np.array(self.scaler_.high)) / 2.0
+        moved = self.intercept_ - np.asarray(self.coef_original_) @ middle
+        return moved if np.ndim(moved) else float(moved)
+
+    @property
+    def _half_widths(self) -> Any:
+        if self.scaler_.low is None:
+            return 1.0
+        return (np.array(self.scaler_.high) - np.array(self.scaler_.low)) / 2.0

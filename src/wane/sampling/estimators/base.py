@@ -18,10 +18,9 @@ from wane.describe import Adjacency
 from wane.describe.posterior import Losses, Posterior
 from wane.learn.base import Task
 from wane.learn.conduct import noise_of, step_counter
-from wane.learn.coordinates import Coordinates
 from wane.learn.inputs import check_target, feature_scaler, generator, seed_voids, validated
 from wane.learn.presented import Certified, entered
-from wane.learn.scaling import FeatureScaler
+from wane.learn.scaling import Coordinates, FeatureScaler
 from wane.run import release_grid
 from wane.sampling.drawing import draw
 from wane.sampling.planning import Distances, Wish, distances, plan_posterior
