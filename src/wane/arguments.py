@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -172,13 +172,30 @@ def sequence(name: str, values: object) -> tuple[Any, ...]:
     raise refused(name, values, "a sequence", f"give a list, {name}=[...]")
 
 
+def table(name: str, value: object) -> dict[str, Any]:
+    """Return a copy of a table of keys and values, or refuse it by name."""
+    if not isinstance(value, Mapping):
+        raise InvalidDescription(f"{name} must be a table of keys and values, got {value!r:.60}.")
+    return {str(key): entry for key, entry in value.items()}
+
+
+def known_keys(name: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse a table with a key that is not known: a misspelt bound must not be ignored."""
+    names = tuple(known)
+    for key in given:
+        if key not in names:
+            raise InvalidDescription(
+                f"{name} has the unknown key {key!r:.60}; known keys are {', '.join(names)}."
+            )
+
+
 def matrix(name: str, rows: object) -> tuple[tuple[float, ...], ...]:
     """Return a non-empty tuple of rows of equal length, or refuse them by name."""
-    table: tuple[tuple[float, ...], ...] = Each(vector)(name, rows)
-    lengths = sorted({len(row) for row in table})
+    found: tuple[tuple[float, ...], ...] = Each(vector)(name, rows)
+    lengths = sorted({len(row) for row in found})
     if len(lengths) > 1:
         raise refused(name, rows, "rows of equal length", f"these have lengths {lengths}")
-    return table
+    return found
 
 
 def flag(name: str, value: object) -> bool:

@@ -18,9 +18,7 @@ from wane.describe.schedule import Phase, Schedule
 from wane.describe.threat import Adjacency, Iterates, Release
 from wane.describe.words import (
     batches_from_fields,
-    refuse_unknown,
     release_from_fields,
-    table_of,
 )
 from wane.errors import InvalidDescription
 
@@ -36,7 +34,7 @@ A bound on the average's curvature is none of them: it is released, and paid for
 
 def run_from_fields(given: object) -> NoisyDescent:
     """Return the described run; every complaint names the key, its value and the cure."""
-    table = table_of("description", given)
+    table = arguments.table("description", given)
     kind = table.pop("kind", KIND)
     if kind != KIND:
         raise InvalidDescription(f'kind must be "{KIND}", got {kind!r}.')
@@ -61,7 +59,7 @@ def run_from_fields(given: object) -> NoisyDescent:
                 "which `certify` and `explain` use and no other command may carry to other runs; "
                 "leave it out."
             )
-    refuse_unknown("description", table, readers)
+    arguments.known_keys("description", table, readers)
     for name in ("objective", "records"):
         if name not in table:
             raise InvalidDescription(f"{name} must be given, got nothing.")
@@ -98,7 +96,7 @@ def _same(value: Any) -> Any:
 
 def objective_from_fields(value: Any) -> Objective:
     """Return the declared constants of the losses; every complaint names the key."""
-    table = table_of("objective", value)
+    table = arguments.table("objective", value)
     for name in FACTS_OF_ONE_RUN:
         if name in table:
             raise InvalidDescription(
@@ -111,7 +109,7 @@ def objective_from_fields(value: Any) -> Objective:
             f"objective.loss must be absent here, got {table['loss']!r:.60}; write the constants "
             "of the loss, or read a file that names it with wane.read_run."
         )
-    refuse_unknown("objective", table, {f.name: f for f in fields(Objective)})
+    arguments.known_keys("objective", table, [f.name for f in fields(Objective)])
     if "form" in table:
         table["form"] = arguments.member("objective.form", table["form"], LossForm)
     if isinstance(table.get("dissipativity"), list):
@@ -120,8 +118,8 @@ def objective_from_fields(value: Any) -> Objective:
 
 
 def _public(value: Any) -> PublicRecords:
-    table = table_of("public", value)
-    refuse_unknown("public", table, {f.name: f for f in fields(PublicRecords)})
+    table = arguments.table("public", value)
+    arguments.known_keys("public", table, [f.name for f in fields(PublicRecords)])
     if "records" not in table:
         raise InvalidDescription("public.records must be given, got nothing.")
     if "objective" in table:
@@ -143,9 +141,9 @@ def objective_to_fields(objective: Objective) -> dict[str, Any]:
 
 
 def _noise(value: Any) -> Noise:
-    table = table_of("noise", value)
+    table = arguments.table("noise", value)
     known = {kind.key: kind for kind in NOISES}
-    refuse_unknown("noise", table, known)
+    arguments.known_keys("noise", table, known)
     if len(table) != 1:
         got = ", ".join(table) or "none"
         raise InvalidDescription(
@@ -161,9 +159,9 @@ def _noise_out(noise: Noise | None) -> dict[str, float]:
 
 
 def _domain(value: Any) -> Domain:
-    table = table_of("domain", value)
+    table = arguments.table("domain", value)
     if "kind" not in table:
-        refuse_unknown("domain", table, {"diameter": None, "kind": None})
+        arguments.known_keys("domain", table, ("diameter", "kind"))
         if "diameter" not in table:
             raise InvalidDescription("domain must have a kind or a diameter, got neither.")
         return Diameter(table["diameter"])
@@ -186,9 +184,9 @@ def _schedule(value: Any) -> Schedule:
 
 
 def _phase(value: Any) -> Phase:
-    table = table_of("schedule", value)
+    table = arguments.table("schedule", value)
     wanted = {f.name: f for f in fields(Phase)}
-    refuse_unknown("schedule", table, wanted)
+    arguments.known_keys("schedule", table, wanted)
     for name in ("repeat", "step_size", "noise"):
         if name not in table:
             raise InvalidDescription(f"{name} must be given in every phase of the schedule.")

@@ -6,11 +6,10 @@ Whatever takes one of these objects takes its word as well, and reads it here:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from wane.arguments import kind, member
+from wane.arguments import kind, known_keys, member, table
 from wane.describe.batches import BATCHES, Batches
 from wane.describe.threat import RELEASES, Adjacency, EveryIterate, Iterates, LastIterate, Release
 from wane.errors import InvalidDescription
@@ -45,14 +44,14 @@ def release_of(name: str, value: Any) -> Release:
 
 def batches_from_fields(value: Any) -> Batches:
     """Return the batches that a table of `kind` and `size` describes."""
-    given = table_of("batches", value)
+    given = table("batches", value)
     kinds = {one.kind: one for one in BATCHES}
     found = kinds.get(given.pop("kind", None))
     if found is None:
         names = ", ".join(f'"{name}"' for name in kinds)
         raise InvalidDescription(f"batches.kind must be one of {names}.")
     wanted = {f.name: f for f in fields(found)}
-    refuse_unknown("batches", given, wanted)
+    known_keys("batches", given, wanted)
     for name in wanted:
         if name not in given:
             raise InvalidDescription(f"batches.{name} must be given for {found.kind} batches.")
@@ -70,22 +69,6 @@ def release_from_fields(value: Any) -> Release:
             f"release must be {names} or a list of step numbers, got {value!r:.60}."
         )
     return simple[value]()
-
-
-def table_of(name: str, value: object) -> dict[str, Any]:
-    """Return a copy of a table of keys and values, or refuse what is none."""
-    if not isinstance(value, Mapping):
-        raise InvalidDescription(f"{name} must be a table of keys and values, got {value!r:.60}.")
-    return {str(key): entry for key, entry in value.items()}
-
-
-def refuse_unknown(name: str, table: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """Refuse a table that has a key which is not known."""
-    for key in table:
-        if key not in known:
-            raise InvalidDescription(
-                f"{name} has the unknown key {key!r}; known keys are {', '.join(known)}."
-            )
 
 
 def _spelled_batches(name: str, text: str) -> dict[str, Any]:

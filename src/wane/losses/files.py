@@ -7,6 +7,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
+from wane import arguments
 from wane.describe.descent import NoisyDescent
 from wane.describe.fields import (
     FACTS_OF_ONE_RUN,
@@ -14,7 +15,6 @@ from wane.describe.fields import (
     run_from_fields,
 )
 from wane.describe.files import read_table
-from wane.describe.words import refuse_unknown
 from wane.errors import InvalidDescription
 from wane.losses.registry import constants
 
@@ -54,7 +54,7 @@ def _constants_of(table: dict[str, Any]) -> dict[str, Any]:
         names = ", ".join(f'"{loss}"' for loss in makers)
         raise InvalidDescription(f"objective.loss must be one of {names}, got {name!r:.60}.")
     wanted = signature(make).parameters
-    refuse_unknown("objective", table, wanted)
+    arguments.known_keys("objective", table, wanted)
     for key, parameter in wanted.items():
         if parameter.default is Parameter.empty and key not in table:
             raise InvalidDescription(f"objective.{key} must be given for the loss {name!r}.")

@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING as REQUIRED, dataclass, fields
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,22 +20,23 @@ from wane.describe import files
 from wane.errors import InvalidDescription
 from wane.tables.columns import (
     COLUMNS,
+    BooleanColumn,
     BoundedTarget,
+    CategoricalColumn,
     ClassTarget,
     Column,
+    Fill,
+    Indicate,
+    Missing,
+    NumericColumn,
+    Scale,
     Target,
+    Zero,
     distinct_strings,
-)
-from wane.tables.fields import (
-    column_from_fields,
-    column_to_fields,
-    refuse_unknown,
-    table_of,
-    target_from_fields,
-    target_to_fields,
 )
 
 T = TypeVar("T")
+Declared = TypeVar("Declared", bound=Column | Target)
 MOST = 20
 """Mistakes that are told; a file with more is probably not a schema."""
 
@@ -189,15 +191,15 @@ class Schema:
     @classmethod
     def from_fields(cls, given: object) -> Schema:
         """Return the schema that `to_fields` wrote; a refusal names every mistake."""
-        table = table_of("schema", given)
+        table = arguments.table("schema", given)
         allowed = [field.name for field in fields(cls)]
         collected = Collector()
-        collected.read(lambda: refuse_unknown("schema", table, allowed))
+        collected.read(lambda: arguments.known_keys("schema", table, allowed))
         for name in ("columns", "target"):
             if name not in table:
                 raise InvalidDescription(f"{name} must be given in the schema, got nothing.")
         table["target"] = collected.read(lambda: target_from_fields(table["target"]))
-        columns = table_of("columns", table["columns"])
+        columns = arguments.table("columns", table["columns"])
         table["columns"] = tuple(
             collected.read(partial(column_from_fields, name, one)) for name, one in columns.items()
         )
@@ -220,3 +222,95 @@ class Schema:
         fields["target"] = target_to_fields(self.target)
         fields["columns"] = {column.name: column_to_fields(column) for column in self.columns}
         return fields
+
+
+TYPES: dict[str, type[Column]] = {
+    "numeric": NumericColumn,
+    "categorical": CategoricalColumn,
+    "boolean": BooleanColumn,
+}
+RULES: dict[str, Missing] = {"zero": Zero(), "indicator": Indicate()}
+
+
+def column_from_fields(name: str, given: object) -> Column:
+    """Return the column of this name."""
+    table = arguments.table(f"columns.{name}", given)
+    kind = table.pop("type", None)
+    if not isinstance(kind, str) or kind not in TYPES:
+        allowed = ", ".join(f'"{word}"' for word in TYPES)
+        raise InvalidDescription(
+            f"columns.{name}.type must be one of {allowed}, got {kind!r:.60}; "
+            "fill it in, or remove the column from the schema to leave it unread."
+        )
+    readers: dict[str, Callable[[str, Any], Any]] = {
+        "missing": _missing,
+        "scale": lambda name, value: arguments.member(name, value, Scale),
+    }
+    arguments_of = {
+        key: readers[key](f"columns.{name}.{key}", value) if key in readers else value
+        for key, value in table.items()
+    }
+    return _built(f"columns.{name}", TYPES[kind], {"name": name}, arguments_of)
+
+
+def column_to_fields(column: Column) -> dict[str, Any]:
+    """Return the table that `column_from_fields` turns back into this column."""
+    kind = next(word for word, kind_class in TYPES.items() if isinstance(column, kind_class))
+    table: dict[str, Any] = {"type": kind}
+    for field in fields(column):
+        value = getattr(column, field.name)
+        if field.name != "name":
+            table[field.name] = _plain(value)
+    return table
+
+
+def target_from_fields(given: object) -> Target:
+    """Return the target: one with classes, or one with bounds."""
+    table = arguments.table("target", given)
+    kind: type[Target] = ClassTarget if "classes" in table else BoundedTarget
+    if not {"classes", "low", "high"} & set(table):
+        raise InvalidDescription(
+            "target must have its public classes, or low and high, got neither; fill them in."
+        )
+    return _built("target", kind, {}, table)
+
+
+def target_to_fields(target: Target) -> dict[str, Any]:
+    """Return the table that `target_from_fields` turns back into this target."""
+    return {field.name: _plain(getattr(target, field.name)) for field in fields(target)}
+
+
+def _built(
+    where: str, kind: type[Declared], fixed: dict[str, Any], table: dict[str, Any]
+) -> Declared:
+    declared = [field for field in fields(kind) if field.name not in fixed]
+    arguments.known_keys(where, table, [field.name for field in declared])
+    for field in declared:
+        if field.default is REQUIRED and field.name not in table:
+            raise InvalidDescription(
+                f"{where}.{field.name} must be given, got nothing; "
+                "declare what is known without the data."
+            )
+    return kind(**fixed, **table)
+
+
+def _missing(name: str, value: object) -> Missing:
+    if isinstance(value, str) and value in RULES:
+        return RULES[value]
+    if isinstance(value, Mapping) and set(value) == {"fill"}:
+        return Fill(value["fill"])
+    raise InvalidDescription(
+        f'{name} must be "zero", "indicator" or a table with the key fill, got {value!r:.60}.'
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, Fill):
+        return {"fill": value.value}
+    if isinstance(value, Zero | Indicate):
+        return next(word for word, rule in RULES.items() if rule == value)
+    return value
