@@ -58,11 +58,11 @@ def shared_numbers(head: LinearHead, groups: list[dict[str, Any]]) -> tuple[floa
 
 
 def _numbers(group: dict[str, Any]) -> tuple[float, float]:
-    rate, decay = (_plain(group[name]) for name in SHARED)
+    rate, decay = (number_of(group[name]) for name in SHARED)
     return arguments.real("lr", rate, above=0.0), arguments.real("weight_decay", decay, least=0.0)
 
 
-def _plain(value: Any) -> Any:
+def number_of(value: Any) -> Any:
     """Return the number of a tensor of one element, as a learning rate may be; else the value."""
     return value.item() if isinstance(value, torch.Tensor) and value.numel() == 1 else value
 

@@ -22,6 +22,7 @@ from wane.extra.opacus.evidence import ELSEWHERE, Evidence, Limits, Path, Witnes
 from wane.extra.opacus.heads import Kind, Loss, leaves, project
 from wane.extra.opacus.layer import Numbers, Pass, head_of
 from wane.extra.opacus.loaders import Handed, Order, Sampling
+from wane.extra.torch_groups import number_of
 
 PLAIN = ("momentum", "dampening", "nesterov", "maximize")
 """Settings of SGD that must be off."""
@@ -297,10 +298,10 @@ class Watch:
             return None
         groups = [g for g in optimizer.param_groups if any(p.requires_grad for p in g["params"])]
         for name in PLAIN:
-            values = [_plain(g.get(name)) for g in groups]
+            values = [number_of(g.get(name)) for g in groups]
             if any(values):
                 self.note(f"SGD runs with {name}={next(v for v in values if v)!r}")
-        alike = {(_plain(g["lr"]), _plain(g["weight_decay"])) for g in groups}
+        alike = {(number_of(g["lr"]), number_of(g["weight_decay"])) for g in groups}
         if len(alike) != 1:
             self.note("groups of parameters have learning rates or weight decays of their own")
             return None
@@ -309,7 +310,7 @@ class Watch:
         numbers = rate, decay, optimizer.max_grad_norm, optimizer.noise_multiplier, divisor
         raw = _raw(optimizer)
         self._raw = raw if NUMBERS.issuperset(map(type, raw[:READ])) else ()
-        return Settings(*(float(_plain(number)) for number in numbers))
+        return Settings(*(float(number_of(number)) for number in numbers))
 
     def _check_settings(self, now: Settings) -> None:
         if not self.steps or now is self.steps[-1]:
@@ -393,11 +394,6 @@ def _raw(optimizer: Any) -> tuple[Any, ...]:
     trained = group["params"]
     flags = [p.requires_grad for p in trained]
     return (*SETTINGS_OF_GROUP(group), *SETTINGS(optimizer), type(optimizer), *trained, *flags)
-
-
-def _plain(value: Any) -> Any:
-    """Return the number of a tensor of one element, which may be changed in place later."""
-    return value.item() if isinstance(value, torch.Tensor) and value.numel() == 1 else value
 
 
 def _fingerprint(tensors: list[Any]) -> bytes:
