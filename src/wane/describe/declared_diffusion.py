@@ -38,6 +38,7 @@ from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 
 UNIT = 2.0**-53
+_SAME_TIME = 1e-12  # relative: what the rounding of times may amount to
 REACH = 2.0**20
 """Without a box, positions are kept within so many deviations of a step around the origin."""
 LARGEST_NOISE = 40.0
@@ -210,6 +211,8 @@ class DeclaredDiffusion(Process):
             raise InvalidDescription(
                 f"drift_values must have 3 to 4001 entries, got {len(self.drift_values)}."
             )
+        if self.drift is not None:
+            self._check_read_values(np.array(self.drift_values), self.drift)
         rises = np.abs(np.diff(np.array(self.drift_values)))
         spacing = float(self.corners[1][0] - self.corners[0][0]) / rises.size
         slope = math.inf if self.drift_lipschitz is None else self.drift_lipschitz
@@ -218,6 +221,21 @@ class DeclaredDiffusion(Process):
                 f"drift_lipschitz must be at least {float(rises.max()) / spacing:.6g}, the "
                 f"steepest slope of drift_values, got {slope:g}."
             )
+
+    def _check_read_values(self, values: Array, drift: Coefficient) -> None:
+        """Refuse values that are not those of the drift: what is proven speaks of them alone."""
+        seen = drifts.read("drift", drift, self._nodes(values.size))
+        size = (self.drift_at_centre or 0.0) + np.abs(seen)
+        wrong = np.flatnonzero(np.abs(values - seen) > 4.0 * UNIT * size)
+        if wrong.size:
+            raise InvalidDescription(
+                f"drift_values must be the drift at equally spaced points, {seen[wrong[0]]:.17g} at "
+                f"place {wrong[0]}, got {values[wrong[0]]:.17g}; let `tabulated` fill them in."
+            )
+
+    def _nodes(self, number: int) -> Array:
+        """Return equally spaced points of an interval, both ends included."""
+        return np.linspace(*self.corners, number)[:, 0]
 
     @property
     def size(self) -> int:
@@ -274,7 +292,34 @@ class DeclaredDiffusion(Process):
 
     def steps_within(self, duration: float) -> int:
         """Return how many steps a duration is cut into: none is longer than `step_size`."""
-        return max(1, math.ceil(duration / self.step_size * (1.0 - 1e-12)))
+        return max(1, math.ceil(duration / self.step_size * (1.0 - _SAME_TIME)))
+
+    def steps_until(self, time: float) -> int | None:
+        """Return after how many steps of `step_size` the chain is there; None if between two."""
+        steps = self.steps_within(time)
+        on_the_way = abs(time / self.step_size - steps) <= _SAME_TIME * steps
+        return steps if on_the_way else None
+
+    def cut(self, duration: float) -> tuple[int, float]:
+        """Return how many steps a duration takes and their size, `step_size` where that fits.
+
+        Positions of one path must be ends of such steps: then each is the end of the same chain,
+        whatever else of the path is shown.
+        """
+        steps = self.steps_until(duration)
+        if steps is not None:
+            return steps, self.step_size
+        steps = self.steps_within(duration)
+        return steps, duration / steps
+
+    def require_on_path(self, time: float) -> None:
+        """Refuse a time between two steps: no guarantee of another chain speaks of it."""
+        if self.steps_until(time) is None:
+            steps = self.steps_within(time)
+            raise InvalidDescription(
+                f"times of one path must be whole numbers of steps of {self.step_size:.9g}, got "
+                f"{time:.9g}; take {steps * self.step_size:.9g}, or more steps."
+            )
 
     @cached_property
     def corners(self) -> tuple[Array, Array]:
@@ -311,7 +356,7 @@ class DeclaredDiffusion(Process):
                 "low and high must be the ends of an interval to tabulate a drift, got "
                 f"{self.low!r:.60} and {self.high!r:.60}."
             )
-        values = drifts.read("drift", self.drift, np.linspace(*self.corners, cells + 1)[:, 0])
+        values = drifts.read("drift", self.drift, self._nodes(cells + 1))
         return replace(self, drift_values=tuple(values.tolist()))
 
     def parameters(self) -> dict[str, Any]:

@@ -141,6 +141,9 @@ class Process(Description):
     def at(self, time: float) -> Self:
         """Return the same process stopped at another time."""
 
+    def require_on_path(self, time: float) -> None:  # noqa: B027
+        """Refuse a time at which a path of this process cannot be shown; here none."""
+
     def law(self, statistic: Any, **options: Any) -> Any:
         """Return the law of the release before it is rounded (secret: it holds the statistic)."""
         return _drawing().law_of(self, statistic, **options)

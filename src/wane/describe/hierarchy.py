@@ -91,6 +91,8 @@ class NestedRelease(Hierarchy):
     def __post_init__(self) -> None:
         _require_process(self.mechanism)
         times = checked_levels(self.levels, least=self.mechanism.time)
+        for time in times.values():
+            self.mechanism.require_on_path(time)
         object.__setattr__(self, "levels", MappingProxyType(times))
 
     @classmethod

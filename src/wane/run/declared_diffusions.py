@@ -40,13 +40,35 @@ def step(
     process: DeclaredDiffusion, position: Array, duration: float, rng: np.random.Generator
 ) -> Array:
     """Return where the chain is, a duration after this position."""
+    return _walked(process, position, *process.cut(duration), rng)
+
+
+def onwards(
+    process: DeclaredDiffusion,
+    position: Array,
+    since: float,
+    until: float,
+    rng: np.random.Generator,
+) -> Array:
+    """Return where a path is at `until` that was at this position at `since`.
+
+    Steps are counted from the start, so that it is one chain of equal steps whatever is shown.
+    """
+    process.require_on_path(until)
+    ends = [process.steps_until(t) if t > 0.0 else 0 for t in (since, until)]
+    assert ends[0] is not None and ends[1] is not None
+    return _walked(process, position, ends[1] - ends[0], process.step_size, rng)
+
+
+def _walked(
+    process: DeclaredDiffusion, position: Array, steps: int, eta: float, rng: np.random.Generator
+) -> Array:
     if process.drift is None:
         raise InvalidDescription(
             "drift must be given to release, got None: no document holds it; make the mechanism "
             "again with wane.mechanisms.DiffusionMechanism."
         )
-    steps, flat = process.steps_within(duration), position.reshape(-1)
-    eta = duration / steps
+    flat = position.reshape(-1)
     noise = rng.standard_normal((steps, process.size)) * process.std_of(eta)
     for push in noise:
         moved = flat + eta * drifts.read("drift", process.drift, flat)
@@ -67,6 +89,6 @@ def kept(process: DeclaredDiffusion, points: Array) -> Array:
 def rounded(process: DeclaredDiffusion, position: Array, time: float) -> Array:
     """Return a position as it may be shown: on the grid that belongs to the last step's noise."""
     # Multiples of a power of two: lower bits would tell from which statistic they were made.
-    shown = to_grid(position, grid_below(process.std_of(time / process.steps_within(time))))
+    shown = to_grid(position, grid_below(process.std_of(process.cut(time)[1])))
     low, high = process.corners
     return np.asarray(np.clip(shown.reshape(-1), low, high).reshape(position.shape))

@@ -83,10 +83,12 @@ def path(
 ) -> list[Array]:
     """Return positions of one path at several times, none before the process's `time`."""
     wanted = [arguments.real("times", t, least=process.time) for t in times]
+    for t in wanted:
+        process.require_on_path(t)
     position = start_of(process, statistic, outside)
     rng, now, positions = noise_generator(seed_voids_privacy), 0.0, {}
     for t in sorted(set(wanted)):
-        position = step(process, position, t - now, rng)
+        position = onwards(process, position, now, t, rng)
         now, positions[t] = t, rounded(process, position, t)
     return [positions[t] for t in wanted]
 
@@ -132,6 +134,17 @@ def _gaussian_step(
     noise = rng.standard_normal(position.shape)
     noise *= math.sqrt(process.variance_after(duration))
     return shifted(position, process.decay_after(duration), noise)
+
+
+@singledispatch
+def onwards(
+    process: Process, position: Array, since: float, until: float, rng: np.random.Generator
+) -> Array:
+    """Return where a path is at `until` that was at this position at `since`."""
+    return step(process, position, until - since, rng)
+
+
+onwards.register(DeclaredDiffusion, declared_diffusions.onwards)
 
 
 def _unknown(process: object) -> InvalidDescription:

@@ -14,7 +14,7 @@ from wane.describe.diffusion import GaussianDiffusion, Outside
 from wane.describe.hierarchy import BranchedRelease, NestedRelease, distinct, level_of
 from wane.guarantees import GaussianDP
 from wane.randomness import noise_generator, refuse_to_be_copied
-from wane.run.diffusions import rounded, shifted, start_of, step
+from wane.run.diffusions import onwards, rounded, shifted, start_of, step
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class OpenPath:
         before = max(t for t in self._points if t < time)
         later = [t for t in self._points if t > time]
         if not later:
-            return step(self.plan.mechanism, self._points[before], time - before, self._rng)
+            return onwards(self.plan.mechanism, self._points[before], before, time, self._rng)
         after, process = min(later), self.plan.mechanism
         assert isinstance(process, GaussianDiffusion)  # all others were drawn in order
         start, end = self._points[before], self._points[after]

@@ -16,8 +16,8 @@ def mu_squared(process: DeclaredDiffusion, time: float) -> arb:
     slope, kappa = process.drift_lipschitz, process.least_contraction
     if spread is None or start is None or slope is None or kappa is None:
         raise TooLarge("a chain without declared constants is not computed again")
-    steps = process.steps_within(time)
-    eta = ball(time) / steps
+    steps, step_size = process.cut(time)
+    eta = ball(step_size)
     std = (2 * eta).sqrt() * ball(spread)
     low, high = ([ball(v) for v in corner.tolist()] for corner in process.corners)
     widths = [h - b for h, b in zip(high, low, strict=True)]

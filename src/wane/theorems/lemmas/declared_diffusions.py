@@ -27,8 +27,7 @@ def position_mu(process: DeclaredDiffusion, time: float) -> float:
     the box moves no two of them apart.
     """
     _require_declared(process)
-    steps = process.steps_within(time)
-    eta = time / steps
+    steps, eta = process.cut(time)
     std = process.std_of(eta) * (1.0 - 8.0 * UNIT)
     exact = constant_chain(
         _distance(process), steps=steps, lipschitz=step_lipschitz(process, eta), noise_std=std
