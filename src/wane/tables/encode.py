@@ -89,9 +89,7 @@ class Cells:
                 f"{kind!s:.60}; convert it first."
             )
         if pa.types.is_floating(kind):
-            return pc.if_else(
-                pc.is_nan(self.array), pa.scalar(None, pa.string()), self.array.cast(pa.string())
-            )
+            return _floats_as_text(self.array)
         return pc.utf8_trim_whitespace(self.array.cast(pa.string()))
 
     def numbers(self) -> Array:
@@ -131,6 +129,7 @@ class Cells:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        self._require_exact(words)
         text = pc.utf8_lower(self.text()) if lower else self.text()
         indices = pc.fill_null(pc.index_in(text, value_set=pa.array(words, pa.string())), -1)
         places = {plain: words.index(word) for plain, word in _plain_words(words).items()}
@@ -145,8 +144,47 @@ class Cells:
         return places, (places < 0) & unknown
 
 
+    def _require_exact(self, words: tuple[str, ...]) -> None:
+        """Refuse a column of numbers where a word is a number that doubles do not tell apart.
+
+        A data frame makes a column of whole numbers one of doubles as soon as one cell is missing:
+        one record would change how all others are read.
+        """
+        import pyarrow as pa
+
+        kind = self.array.type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            return
+        for word in words:
+            if re.fullmatch(r"[+-]?\d+", word) and abs(int(word)) >= LARGEST_WHOLE:
+                raise InvalidDescription(
+                    f"column {self.name!r:.60} must hold text, since the declared {word:.60} is "
+                    f"beyond 2^53, where not all whole numbers are doubles, got the type {kind}; "
+                    "convert it to text first."
+                )
+
+
+LARGEST_WHOLE = 2**53
+"""From here on whole numbers are not all doubles."""
+
 WHOLE = r"^([+-]?\d+)\.0+$"
 """A whole number that some program wrote with a point: 1.0."""
+
+
+def _floats_as_text(array: Any) -> Any:
+    """Return whole numbers as an integer column shows them, however long they are.
+
+    Whether a column holds integers or doubles may hang on one missing cell.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    doubles = array.cast(pa.float64())
+    exact = pc.less(pc.abs(doubles), pa.scalar(float(LARGEST_WHOLE)))
+    whole = pc.and_(exact, pc.equal(pc.floor(doubles), doubles))
+    digits = pc.if_else(whole, doubles, 0.0).cast(pa.int64()).cast(pa.string())
+    shown = pc.if_else(whole, digits, array.cast(pa.string()))
+    return pc.if_else(pc.is_nan(array), pa.scalar(None, pa.string()), shown)
 
 
 def _plain_text(text: Any) -> Any:
