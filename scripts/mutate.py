@@ -45,6 +45,7 @@ FURTHER = (
     "run/diffusions.py",
     "statistics/kinds.py",
     "sampling/**/*.py",
+    "modulus/*.py",
     "describe/chain.py",
     "describe/posterior.py",
     "describe/samples.py",

@@ -223,7 +223,8 @@ def _rolled_out(steps: _Steps, rows: list[Array], start: float, widest: float) -
         paid = steps.reached(step, u) - following
         if paid > 0.0:
             noise = steps.noise_stds[step]
-            total += (paid / noise) ** 2 if noise > 0.0 else math.inf
+            weight = paid / noise if noise > 0.0 else math.inf
+            total += weight * weight  # infinite where a power would raise
         distances.append(following)
         payments.append(paid)
     mu = math.sqrt(total) if total < math.inf else math.inf
