@@ -84,12 +84,14 @@ class AmplifiedGuarantee(Guarantee):
     def renyi(self, order: float) -> float:
         """The least of what the Dobrushin coefficient, the pure bound and the profile give."""
         order = arguments.renyi_order("order", order)
+        if math.isinf(order):
+            return self.pure_epsilon
         least = min(self._by_dobrushin(order), pure_renyi(order, self.pure_epsilon))
         dots = self._dots
         if dots is None:
             return 0.0
         losses, interval = dots
-        if losses.infinite > 0.0 or math.isinf(order):
+        if losses.infinite > 0.0:
             return least
         moment = losses.log_moment(order - 1.0, interval)
         # The masses add up to one within 1e-12, which a small order magnifies.
