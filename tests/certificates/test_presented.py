@@ -56,6 +56,17 @@ def test_the_words_are_those_of_the_certificate(shown, run):
     assert f"{shown['calibrated'].value:.6g}" in repr(shown["calibrated"])
 
 
+def test_what_was_asked_for_is_what_is_shown(shown):
+    """A target at another delta than the usual one is told, drawn and written at that delta."""
+    found = shown["calibrated"]
+    assert "meets epsilon=1 at delta=1e-06" in repr(found)
+    assert "at delta = 1e-06, by" in repr(found) and "1e-05" not in repr(found)
+    assert "at delta = 1e-06, by" in found._repr_html_()
+    assert json.loads(found.to_json())["delta"] == 1e-6
+    by_attack = wane.calibrate(found.run, attack=(0.01, 0.1))
+    assert "at delta = 1e-05, by" in repr(by_attack)
+
+
 def test_each_picture_has_names_of_its_own(shown):
     first, second = (shown["certificate"]._repr_html_() for _ in range(2))
     assert first != second, "two outputs on one page must not share the name of a title"
@@ -95,7 +106,13 @@ def test_files(shown, tmp_path):
         assert json.loads((tmp_path / f"{name}.json").read_text()) == document
         found.save(tmp_path / f"{name}.html")
         assert (tmp_path / f"{name}.html").read_text().startswith("<!DOCTYPE html>")
-    assert json.loads(shown["curve"].to_json())["theorems"]
+    curve = shown["curve"]
+    assert json.loads(curve.to_json())["theorems"]
+    curve.save(tmp_path / "curve.json")
+    assert json.loads((tmp_path / "curve.json").read_text()) == json.loads(curve.to_json())
+    curve.save(tmp_path / "curve.html")
+    page = (tmp_path / "curve.html").read_text()
+    assert page.startswith("<!DOCTYPE html>") and "<svg" in page and "<title>epsilon" in page
     with pytest.raises(InvalidDescription, match=r"\.html or \.json"):
         shown["certificate"].save(tmp_path / "certificate.pdf")
     with pytest.raises(InvalidDescription, match="cannot be written"):

@@ -66,6 +66,10 @@ def test_before_and_after_a_fit(fitted):
     shown = fitted._repr_mimebundle_()
     assert "<svg" in shown["text/html"]
     assert shown["text/plain"] == repr(fitted)
+    stricter = learn.PrivateLogisticRegression(epsilon=1.0, delta=1e-7, classes=(0, 1))
+    stricter.fit(ROWS, LABELS)
+    for said in (repr(stricter), stricter._repr_html_()):
+        assert "epsilon = 1 at delta = 1e-07, by" in said
     many = learn.PrivateLogisticRegression(classes=list(range(5000)))
     assert len(repr(many)) < 1000
 

@@ -23,7 +23,7 @@ from wane.certificates.fields import (
 )
 from wane.certificates.parts import CertifiedRelease
 from wane.certificates.positions import mu_by_position, mu_of_group
-from wane.certificates.presented import curve_fields, save_document
+from wane.certificates.presented import curve_fields, in_html, in_lines, save_document
 from wane.certificates.released import Released, release
 from wane.certificates.stored import certificate_from_fields, certificate_to_fields, stated_release
 from wane.certificates.wording import EarlierReleases, ExactNoise, NoiseSource
@@ -60,6 +60,8 @@ __all__ = [
     "curve",
     "curve_fields",
     "delta_for",
+    "in_html",
+    "in_lines",
     "is_sealed",
     "mu_by_position",
     "mu_of_group",

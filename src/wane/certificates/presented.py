@@ -7,6 +7,7 @@ and why, in five lines at most.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from html import escape
 from importlib import import_module
 from itertools import count
@@ -18,7 +19,7 @@ from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.plots import plot_bracket, plot_curve
 from wane.report import html_page, shown
 from wane.report.svg import Chart, Line, drawn
-from wane.report.text import round_up_to
+from wane.report.text import in_words, round_up_to
 
 MOST_REASONS = 3
 DELTAS = tuple(10.0**power for power in range(-12, 0))
@@ -29,6 +30,11 @@ _STYLE = (
     ".wane-shown .axis{stroke:currentColor}"
     ".wane-shown .grid{stroke:currentColor;opacity:.15}</style>"
 )
+_PAGE = (
+    '<!DOCTYPE html><html lang="en"><meta charset="utf-8">'
+    '<meta name="viewport" content="width=device-width">'
+    '<meta name="color-scheme" content="light dark">'
+)
 _numbers = count()
 
 
@@ -36,12 +42,11 @@ class PresentedCertificate:
     """What a notebook shows of a certificate, and how it is written to files."""
 
     def __repr__(self) -> str:
-        return "\n".join((f"{type(self).__name__}: {_verdict(self)}", *_reasons(self)))
+        return in_lines(self)
 
     def _repr_html_(self) -> str:
         """Return the verdict, the curve and the reason, for notebooks."""
-        words = "".join(f"<p>{escape(line.strip())}</p>" for line in _reasons(self))
-        return _shown(_verdict(self), _picture(self), words)
+        return in_html(self)
 
     def to_json(self, delta: float = DEFAULT_DELTA) -> str:
         """Return the whole certificate document at `delta` as JSON."""
@@ -62,26 +67,39 @@ class PresentedCalibration:
     certificate: Any
     over: Any
     value: float
+    goal: Any
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}: {self._found}\n{self.certificate!r}"
+        lines = in_lines(self.certificate, self._delta)
+        return f"{type(self).__name__}: {self._found}\n{lines}"
 
     def _repr_html_(self) -> str:
         """Return what was found, and the certificate of it."""
-        return f"<p><b>{escape(self._found)}</b></p>{self.certificate._repr_html_()}"
+        return f"<p><b>{escape(self._found)}</b></p>{in_html(self.certificate, self._delta)}"
+
+    @property
+    def _delta(self) -> float:
+        """The delta that was asked for, where the target has one."""
+        return float(getattr(self.goal, "delta", DEFAULT_DELTA))
 
     @property
     def _found(self) -> str:
         name = self.over.value.replace("_", " ").replace("-", " ")
-        return f"{name} = {self.value:.6g} meets the target"
+        return f"{name} = {self.value:.6g} meets {self.goal}"
 
-    def to_json(self, delta: float = DEFAULT_DELTA) -> str:
-        """Return the certificate document of the calibrated run at `delta` as JSON."""
-        return str(self.certificate.to_json(delta))
+    def to_json(self, delta: float | None = None) -> str:
+        """Return the certificate document of the calibrated run as JSON.
 
-    def save(self, path: str | Path, delta: float = DEFAULT_DELTA) -> None:
-        """Write the certificate of the calibrated run, as `Certificate.save` does."""
-        self.certificate.save(path, delta)
+        It speaks of the delta of the target, unless another is given.
+        """
+        return str(self.certificate.to_json(self._delta if delta is None else delta))
+
+    def save(self, path: str | Path, delta: float | None = None) -> None:
+        """Write the certificate of the calibrated run, as `Certificate.save` does.
+
+        It speaks of the delta of the target, unless another is given.
+        """
+        self.certificate.save(path, self._delta if delta is None else delta)
 
     def plot(self, axis: Any = None) -> Any:
         """Draw the certificate of the calibrated run, as `Certificate.plot` does."""
@@ -123,6 +141,11 @@ class PresentedCurve:
         """Return the numbers of the curve as JSON."""
         return json.dumps(curve_fields(self), indent=2, allow_nan=False)
 
+    def save(self, path: str | Path) -> None:
+        """Write the curve as a page (.html) or its numbers (.json)."""
+        page = f"{_PAGE}<title>{escape(self._said)}</title>{self._repr_html_()}\n"
+        _saved(path, {".html": lambda: page, ".json": lambda: f"{self.to_json()}\n"})
+
     def plot(self: Any, axis: Any = None) -> Any:
         """Draw every theorem's epsilon along the axis, and return matplotlib's axis."""
         return plot_curve(self, axis)
@@ -141,17 +164,34 @@ def curve_fields(made: Any) -> dict[str, Any]:
 
 def save_document(document: dict[str, Any], path: str | Path) -> None:
     """Write a certificate document as a page (.html) or as it is (.json)."""
-    place = Path(path)
-    kind = place.suffix.lower()
-    if kind not in {".html", ".json"}:
-        raise InvalidDescription(f"path must end in .html or .json, got {place.name!r:.80}.")
     text = json.dumps(document, indent=2, allow_nan=False) + "\n"
+    _saved(path, {".html": lambda: html_page(document), ".json": lambda: text})
+
+
+def _saved(path: str | Path, kinds: dict[str, Callable[[], str]]) -> None:
+    """Write what the ending of the path asks for."""
+    place = Path(path)
+    made = kinds.get(place.suffix.lower())
+    if made is None:
+        raise InvalidDescription(f"path must end in {' or '.join(kinds)}, got {place.name!r:.80}.")
     try:
-        place.write_text(html_page(document) if kind == ".html" else text, encoding="utf-8")
+        place.write_text(made(), encoding="utf-8")
     except OSError as error:
         raise InvalidDescription(
             f"path {place!s:.120} cannot be written: {error.strerror}."
         ) from None
+
+
+def in_lines(certificate: Any, delta: float = DEFAULT_DELTA) -> str:
+    """Return the verdict at `delta` and its reasons, in a few lines."""
+    verdict = f"{type(certificate).__name__}: {_verdict(certificate, delta)}"
+    return "\n".join((verdict, *_reasons(certificate)))
+
+
+def in_html(certificate: Any, delta: float = DEFAULT_DELTA) -> str:
+    """Return the verdict at `delta`, the curve and the reasons, for notebooks."""
+    words = "".join(f"<p>{escape(line.strip())}</p>" for line in _reasons(certificate))
+    return _shown(_verdict(certificate, delta), _picture(certificate), words)
 
 
 def _document(certificate: Any, delta: float) -> dict[str, Any]:
@@ -162,17 +202,18 @@ def _document(certificate: Any, delta: float) -> dict[str, Any]:
     return made
 
 
-def _verdict(certificate: Any) -> str:
+def _verdict(certificate: Any, delta: float) -> str:
     if certificate.void_because:
         return "void, no privacy is claimed"
     try:
-        best = certificate.best(DEFAULT_DELTA)
-        epsilon = shown(certificate.epsilon(DEFAULT_DELTA))
+        best = certificate.best(delta).theorem.name
+        epsilon = shown(certificate.epsilon(delta))
     except NoTheoremApplies:
         return "no theorem applies, so nothing is claimed"
     several = len(certificate.parts)
-    why = f"by {best.theorem.name}" if several == 1 else f"of {several} releases together"
-    return f"epsilon = {epsilon} at delta = {round_up_to(DEFAULT_DELTA)}, {why}"
+    alone = f"by {in_words(best)} ({best})"
+    why = alone if several == 1 else f"of {several} releases together"
+    return f"epsilon = {epsilon} at delta = {round_up_to(delta)}, {why}"
 
 
 def _reasons(certificate: Any) -> list[str]:

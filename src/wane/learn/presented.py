@@ -26,6 +26,8 @@ from wane.certificates import (
     certificate_document,
     certificate_from_fields,
     certificate_to_fields,
+    in_html,
+    in_lines,
     save_document,
 )
 from wane.describe.words import adjacency_of, batches_of
@@ -109,13 +111,14 @@ class Certified:
         words = " ".join(super().__repr__(N_CHAR_MAX).split())  # type: ignore[call-arg]
         if "certificate_" not in vars(self):
             return words
-        return f"{words}\n{vars(self)['certificate_']!r}"
+        return f"{words}\n{in_lines(vars(self)['certificate_'], self.delta)}"
 
     def _repr_html_(self) -> str:
         """Return the settings and, once fitted, the verdict, the curve and the reason."""
         settings, *_ = repr(self).splitlines()
         certificate = vars(self).get("certificate_")
-        shown = "<p>Not fitted.</p>" if certificate is None else certificate._repr_html_()
+        unfitted = certificate is None
+        shown = "<p>Not fitted.</p>" if unfitted else in_html(certificate, self.delta)
         return f"<p><code>{escape(settings)}</code></p>{shown}"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
