@@ -419,12 +419,6 @@ class PrivateLinearModel(OriginalUnits, Certified, BaseEstimator):  # type: igno
         made = self.scaler_(rows) @ np.atleast_2d(self.coef_).T + np.atleast_1d(self.intercept_)
         return np.asarray(made, dtype=np.float64)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed_voids_privacy is None
-        tags.input_tags.sparse = True
-        return tags
-
 
 def _classes(task: Task) -> Any:
     return () if task.classes is None else task.classes

@@ -22,7 +22,7 @@ from wane.describe import Adjacency, NoisyDescent
 from wane.describe.facts import without_facts
 from wane.describe.fields import run_from_fields
 from wane.describe.files import read_json, read_table
-from wane.errors import InvalidDescription
+from wane.errors import InvalidDescription, reason_of
 from wane.learn import models
 from wane.learn.base import PrivateLinearModel
 from wane.learn.classifiers import Multiclass
@@ -89,8 +89,7 @@ def _read(place: Path) -> bytes:
     try:
         return place.read_bytes()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "the name is not one of a file"
-        raise InvalidDescription(f"{place!s:.120} cannot be read: {reason}.") from None
+        raise InvalidDescription(f"{place!s:.120} cannot be read: {reason_of(error)}.") from None
 
 
 def bound_to_document(place: Path, raw: bytes) -> bool:

@@ -151,9 +151,3 @@ class PrivateMean(Certified, BaseEstimator):  # type: ignore[misc]
             rows_per_person=self.rows_per_person,
         )
         return certify(found).for_persons(self.rows_per_person)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed_voids_privacy is None
-        tags.input_tags.sparse = True
-        return tags

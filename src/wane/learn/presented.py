@@ -85,6 +85,7 @@ class Certified:
     """
 
     delta: float
+    seed_voids_privacy: int | None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -156,6 +157,12 @@ class Certified:
             delta=self.delta if delta is None else delta,
             circumstances=replace(self._circumstances(), particulars=particulars),
         )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.non_deterministic = self.seed_voids_privacy is None
+        tags.input_tags.sparse = True
+        return tags
 
     def _product(self) -> str:
         """Return what was released, in a few words."""

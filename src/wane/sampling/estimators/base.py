@@ -148,12 +148,6 @@ class SamplingEstimator(Certified, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "sampling_")
         return distances(self.sampling_, self.order)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.seed_voids_privacy is None
-        tags.input_tags.sparse = True
-        return tags
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PosteriorLinearModel(SamplingEstimator):
