@@ -160,7 +160,7 @@ def test_near_order_one_the_quadrature_leaves_room_for_its_rounding(shift):
         exact = mpmath.quad(integrand, [-80, -20, -5, 0, shift / 2, shift, 10, 20, 80])
     made = IteratedLaplace(shift, 1.0, 1.0)
     for excess in (1e-9, 3e-9, 7e-9):
-        assert exact <= made.renyi(1.0 + excess) <= exact * (1 + 1e-3)
+        assert exact <= made.continuous_renyi(1.0 + excess) <= exact * (1 + 1e-3)
 
 
 @pytest.mark.parametrize(("first", "second"), [(5.0, 0.1), (1.0, 1.0), (0.3, 1.0)])
@@ -186,15 +186,20 @@ def test_the_quadrature_reaches_both_tails(first, second, shift, order):
         ends = [-x for x in reversed(out)] + [0.0]
         ends += [shift * k / 8 for k in range(1, 8)] + [shift] + [shift + x for x in out]
         exact = mpmath.log(mpmath.quad(integrand, ends)) / (order - 1)
-    found = IteratedLaplace(shift, first, second).renyi(order)
+    found = IteratedLaplace(shift, first, second).continuous_renyi(order)
     assert exact * (1 - mpmath.mpf("1e-13")) <= found <= exact * (1 + mpmath.mpf("1e-9"))
 
 
 def test_beyond_the_largest_order_the_pure_level_answers():
     made = IteratedLaplace(1.0, 1.0, 2.0)
-    assert 0.5 * (1 - 1e-11) <= made.renyi(2e12) == made.coupled_renyi(2e12) < made.pure_epsilon
-    assert 0.5 <= made.pure_epsilon <= 0.5 * (1 + 1e-15)
-    assert made.renyi(1.5) < made.coupled_renyi(1.5) < made.pure_epsilon
+    assert (
+        0.5 * (1 - 1e-11)
+        <= made.continuous_renyi(2e12)
+        == made.coupled_renyi(2e12)
+        < made.continuous_pure_epsilon
+    )
+    assert 0.5 <= made.continuous_pure_epsilon <= 0.5 * (1 + 1e-15)
+    assert made.continuous_renyi(1.5) < made.coupled_renyi(1.5) < made.continuous_pure_epsilon
 
 
 def test_arguments_of_laplace_noise():
@@ -204,7 +209,7 @@ def test_arguments_of_laplace_noise():
         with pytest.raises(InvalidDescription, match="order"):
             laplace_renyi(order, 1.0)
         with pytest.raises(InvalidDescription, match="order"):
-            IteratedLaplace(1.0, 1.0, 1.0).renyi(order)
+            IteratedLaplace(1.0, 1.0, 1.0).continuous_renyi(order)
     with pytest.raises(InvalidDescription, match="ratio"):
         laplace_renyi(2.0, -0.5)
     for scale in (0.0, -0.5, 1e100, 1e-100):

@@ -105,6 +105,6 @@ def test_values_of_another_drift_are_refused() -> None:
     read = turning.tabulated(200)
     assert wane.certify(read).epsilon(0.0) > 1.2
     with pytest.raises(InvalidDescription, match="drift_values must be the drift"):
-        dataclasses.replace(read, drift=lambda x: np.zeros_like(x))
+        dataclasses.replace(read, drift=np.zeros_like)
     again = DiffusionMechanism(drift=turning.drift, drift_values=read.drift_values, **known)
     assert wane.certify(again).epsilon(0.0) == wane.certify(read).epsilon(0.0)

@@ -275,9 +275,9 @@ def laplace_law() -> None:
     inner = slice(2000, -2000)
     p, q = density[moved:][inner] * step, density[:-moved][inner] * step
     for order in (2.0, 4.0):
-        above("Laplace", made.renyi(order), Masses(p, q).renyi(order), 5e-3)
+        above("Laplace", made.continuous_renyi(order), Masses(p, q).renyi(order), 5e-3)
     far = int(np.searchsorted(nodes, 6.0))
-    above("pure", made.pure_epsilon, math.log(density[far] / density[far + moved]), 1e-2)
+    above("pure", made.continuous_pure_epsilon, math.log(density[far] / density[far + moved]), 1e-2)
 
 
 LAWS: dict[str, Callable[[], None]] = {

@@ -229,8 +229,8 @@ class DeclaredDiffusion(Process):
         wrong = np.flatnonzero(np.abs(values - seen) > 4.0 * UNIT * size)
         if wrong.size:
             raise InvalidDescription(
-                f"drift_values must be the drift at equally spaced points, {seen[wrong[0]]:.17g} at "
-                f"place {wrong[0]}, got {values[wrong[0]]:.17g}; let `tabulated` fill them in."
+                f"drift_values must be the drift at equally spaced points, {seen[wrong[0]]:.17g} "
+                f"at place {wrong[0]}, got {values[wrong[0]]:.17g}; let `tabulated` fill them in."
             )
 
     def _nodes(self, number: int) -> Array:

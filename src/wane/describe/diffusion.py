@@ -141,7 +141,7 @@ class Process(Description):
     def at(self, time: float) -> Self:
         """Return the same process stopped at another time."""
 
-    def require_on_path(self, time: float) -> None:  # noqa: B027
+    def require_on_path(self, time: float) -> None:
         """Refuse a time at which a path of this process cannot be shown; here none."""
 
     def law(self, statistic: Any, **options: Any) -> Any:

@@ -132,7 +132,12 @@ class IteratedLaplace:
 
     @property
     def pure_epsilon(self) -> float:
-        """The level of pure DP, exactly that of the largest noise alone (rounded up)."""
+        """The level of pure DP of `release`: that of its widest noise alone, rounded up."""
+        return self.guarantee.pure_epsilon
+
+    @property
+    def continuous_pure_epsilon(self) -> float:
+        """The level of noises with a density, which no release costs: sensitivity/largest scale."""
         return inflate(self.sensitivity / max(self.scales), 4e-16)
 
     @property
@@ -175,15 +180,22 @@ class IteratedLaplace:
         return sum(discrete_laplace(scale) for scale in in_units(self.scales, self.unit))
 
     def renyi(self, order: float) -> float:
-        """The exact Renyi divergence by quadrature, rounded up.
+        """The exact Renyi divergence of `release`, roundings of the statistic included, raised."""
+        return self.guarantee.renyi(order)
 
-        The densities are log-concave, so the worst shift is the whole sensitivity.  For more than
-        two noises it is that of `release`.
+    def continuous_renyi(self, order: float) -> float:
+        """The exact Renyi divergence of two noises with a density, by quadrature, rounded up.
+
+        The densities are log-concave, so the worst shift is the whole sensitivity.  A release is
+        rounded to multiples of the unit, entry by entry, and costs more: see `renyi`.
         """
         order = arguments.real("order", order, above=1.0)
         if self.further_scales:
-            return self.guarantee.renyi(order)
-        known = min(self.coupled_renyi(order), self.pure_epsilon)
+            raise InvalidDescription(
+                f"further_scales must be empty for a density in closed form, got "
+                f"{len(self.further_scales)} more noises; ask renyi, of what is released."
+            )
+        known = min(self.coupled_renyi(order), self.continuous_pure_epsilon)
         if order > LARGEST_ORDER:
             return known
         nodes, weights = self._panels(order)
@@ -204,7 +216,7 @@ class IteratedLaplace:
         return np.asarray(moved + (near - far))
 
     def coupled_renyi(self, order: float) -> float:
-        """The coupling bound at its best intermediate point; simpler, and above `renyi`."""
+        """The coupling bound at its best intermediate point; above `continuous_renyi`."""
         t = self.intermediate_point(order)
         total = _log_moment(order, t / self.first_scale)
         total += _log_moment(order, (self.sensitivity - t) / self.second_scale)

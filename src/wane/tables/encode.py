@@ -143,7 +143,6 @@ class Cells:
         unknown = pc.or_(pc.is_null(text), no_word).to_numpy(zero_copy_only=False)
         return places, (places < 0) & unknown
 
-
     def _require_exact(self, words: tuple[str, ...]) -> None:
         """Refuse a column of numbers where a word is a number that doubles do not tell apart.
 

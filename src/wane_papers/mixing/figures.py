@@ -161,8 +161,8 @@ def _laplace_twice() -> list[Row]:
                 "printed": printed.iterated_laplace(
                     alpha=order, near=near, far=sensitivity - near, l1=first, l2=second
                 ),
-                "exact": mechanism.renyi(order),
-                "pure": mechanism.pure_epsilon,
+                "exact": mechanism.continuous_renyi(order),
+                "pure": mechanism.continuous_pure_epsilon,
             }
         )
     return made
