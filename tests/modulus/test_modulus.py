@@ -222,6 +222,22 @@ def test_a_sum_of_parts_is_better_than_its_worst_part_alone() -> None:
     assert varying(1, 1.0) == pytest.approx(1.0) and varying(2, 1.0) == pytest.approx(2.0)
 
 
+def test_parts_of_a_sum_may_differ_from_step_to_step() -> None:
+    """Nothing moves after the first step: shifts and noise add up, whatever that one contracts."""
+    steps = 6
+
+    def part(eta: float) -> Callable[[int, float], float]:
+        return lambda t, u: (0.1 if t == 1 else 1.0) * u
+
+    rows = from_values([1e9], [[1e8]] + [[1e9]] * (steps - 1))
+    for parts in ([part], [part, part], [lambda e: smooth([1e-9, *[2.0] * (steps - 1)], 1.0)]):
+        phi = sum_of_parts(0.1, parts)
+        assert phi(2, 1.0) >= 1.0
+        found = best_path(modulus=phi, shifts=[1.0] * steps, noise_stds=[1.0] * steps, distance=0.0)
+        assert found.mu >= math.sqrt(steps)  # exact for x' = c_t x + noise, c_1 = 0.1, else 1
+    assert sum_of_parts(0.1, [lambda e: rows])(2, 1.0) == pytest.approx(1e9)
+
+
 def test_values_are_read_upwards() -> None:
     phi = from_values([1.0, 2.0], [0.5, 0.8])
     assert [phi(1, u) for u in (0.1, 1.0, 1.1, 2.0)] == [0.5, 0.5, 0.8, 0.8]

@@ -217,20 +217,21 @@ class _Sum(GridModulus):
 
     def __call__(self, step: int, distance: float) -> float:
         means = self._means(step)
-        least = min(math.fsum(a * phi(1, distance) for a, phi in row) for row in means)
+        least = min(math.fsum(a * phi(step, distance) for a, phi in row) for row in means)
         return least * (1.0 + 1e-15)
 
     def on_grid(self, step: int, grid: Array) -> Array:
         means = [
-            np.sum([a * _on_grid(phi, grid) for a, phi in row], axis=0) for row in self._means(step)
+            np.sum([a * _on_grid(phi, step, grid) for a, phi in row], axis=0)
+            for row in self._means(step)
         ]
         return np.asarray(np.min(means, axis=0)) * (1.0 + 1e-15)
 
 
-def _on_grid(phi: UserModulus, grid: Array) -> Array:
+def _on_grid(phi: UserModulus, step: int, grid: Array) -> Array:
     if isinstance(phi, GridModulus):
-        return phi.on_grid(1, grid)
-    return np.array([phi(1, u) if u > 0.0 else 0.0 for u in grid.tolist()])
+        return phi.on_grid(step, grid)
+    return np.array([phi(step, u) if u > 0.0 else 0.0 for u in grid.tolist()])
 
 
 def _rows(step_size: StepSize, row: Callable[[float], Modulus]) -> UserModulus:
