@@ -65,10 +65,12 @@ def mixing(run: NoisyDescent, tv: float) -> Mixing:
     """
     if not 0.0 < tv < 1.0:
         raise InvalidDescription(f"tv must be between 0 and 1, got {tv:g}.")
-    found = [made for chain in _chains(run) if (made := _boosted(chain, tv)) is not None]
+    chains = _chains(run)
+    found = [made for chain in chains if (made := _boosted(chain, tv)) is not None]
     if not found:
         raise NoTheoremApplies("The chain is not shown to mix within 1e15 steps; lower step_size.")
-    return min(found, key=lambda made: made.steps)
+    best = min(found, key=lambda made: made.steps)
+    return best if best.kl < math.inf else replace(best, kl=_layered_kl(chains, best.block))
 
 
 def mixing_of_modulus(
@@ -125,15 +127,8 @@ class Forgotten:
 def forgotten(run: NoisyDescent, steps: int) -> Forgotten:
     """Return how close two copies of the chain are after this many steps, not boosted."""
     arguments.whole("steps", steps, least=1, most=MOST_STEPS)
-    made = []
-    for chain in _chains(run):
-        if chain.exceeded == 0.0:
-            stretch = Stretch(chain.modulus, 0.0, chain.variance, steps)
-            value = solve([stretch], chain.diameter).value
-            if isinstance(chain.modulus, AffineSquare):
-                value = min(value, _constant(chain, steps))
-            made.append(value)
-    value = min(made)
+    known = (_value(chain, steps) for chain in _chains(run) if chain.exceeded == 0.0)
+    value = min(known, default=math.inf)
     return Forgotten(steps, 0.5 * value, total_variation(value))
 
 
@@ -279,7 +274,11 @@ def _with_prox(run: NoisyDescent, modulus: Modulus, eta: float) -> tuple[Modulus
 
 
 def _counted(block: int, value: float, exceeded: float, tv: float) -> Mixing | None:
-    """Blocks of so many steps, repeated; None if that leads nowhere."""
+    """Blocks of so many steps, repeated; None if that leads nowhere.
+
+    A batch beyond those followed, however rare, may cost more of the Kullback-Leibler divergence
+    than all others: this modulus says nothing of it where there are such batches.
+    """
     block_tv = min(total_variation(value) + block * exceeded * (1.0 + 1e-12), 1.0)
     repeats = repeats_for(block_tv, tv)
     if block * repeats >= MOST_STEPS:
@@ -289,9 +288,35 @@ def _counted(block: int, value: float, exceeded: float, tv: float) -> Mixing | N
         tv=min(block_tv**repeats * (1.0 + 1e-15 * repeats), tv),
         block=block,
         block_tv=block_tv,
-        kl=0.5 * value,
+        kl=0.5 * value if exceeded == 0.0 else math.inf,
         theorem=GAUSSIAN_ROUTE,
     )
+
+
+def _value(chain: _Chain, steps: int) -> float:
+    """Return E after so many steps whose batches are all of those followed."""
+    stretch = Stretch(chain.modulus, 0.0, chain.variance, steps)
+    value = solve([stretch], chain.diameter).value
+    affine = isinstance(chain.modulus, AffineSquare)
+    return min(value, _constant(chain, steps)) if affine else value
+
+
+def _layered_kl(chains: list[_Chain], steps: int) -> float:
+    """Return E/2 on average over the batches: the larger the largest, the rarer, the more it costs.
+
+    Claim.  (E_1 + sum min(T p_j, 1) (E_{j+1} - E_j))/2 over growing caps, p_j = P(N > k_j), of
+    which the last is zero; the E_j do not fall.
+    """
+    total = known = 0.0
+    chance = 1.0
+    for chain in sorted(chains, key=lambda one: -one.exceeded):
+        value = _value(chain, steps)
+        if value > known:
+            total, known = total + chance * (value - known), value
+        chance = min(steps * chain.exceeded * (1.0 + 1e-12), 1.0)
+    if chance > 0.0:  # of the largest sizes nothing is known
+        return math.inf
+    return inflate(0.5 * total, 1e-14)
 
 
 def _constant(chain: _Chain, steps: int) -> float:
