@@ -9,10 +9,9 @@
 
 3.  The power itself, its Dobrushin, Doeblin and ultra-mixing coefficients and delta at one epsilon,
     of sparse walks of 2,000 states of several sorts, for powers from 100 to 1e9, in the same
-    products and in seconds of one processor (goal: 2 with two processors).  Two walks that drift
-    along a line stay above it beyond 1e4, because few rows are too vague for them and whole
-    matrices are squared: a drift of 0.1 a step takes 5 on one processor (most of its law is below
-    every double's reach), one of 0.001 a step 8.  Two halves joined loosely take 3 to 4.5 on one.
+    products and in seconds of one processor (goal: 2).  A drift of 0.1 a step along a line stays
+    above it beyond 1e4, at 2.5: most of its law is below every double's reach, few rows are too
+    vague, and whole matrices are squared.
 
 Units are timed before and after, and the smaller of the two medians is used.
 """
@@ -108,6 +107,26 @@ def on_a_line(n, up, down, end):
     return sparse.csr_array(rows)
 
 
+def on_a_graph(weights):
+    """Along the edges of a graph, each as often as its weight says."""
+    degrees = weights.sum(axis=1)
+    return sparse.csr_array(sparse.diags_array(1.0 / degrees) @ weights)
+
+
+def on_a_tree(n, rng, rest):
+    """Along the branches of a tree that grows at random places, or at rest."""
+    later, sooner = np.arange(1, n), np.array([rng.integers(0, i) for i in range(1, n)])
+    ends = np.concatenate([later, sooner]), np.concatenate([sooner, later])
+    walk = on_a_graph(sparse.csr_array((np.ones(2 * n - 2), ends), shape=(n, n)))
+    return sparse.csr_array(rest * sparse.eye_array(n) + (1.0 - rest) * walk)
+
+
+def on_an_uneven_line(n, rng):
+    weights = rng.exponential(size=n - 1)
+    walk = on_a_graph(sparse.diags_array([weights, weights], offsets=[1, -1], shape=(n, n)))
+    return sparse.csr_array(0.5 * sparse.eye_array(n) + 0.5 * walk)
+
+
 def on_a_circle(n, up, down):
     steps = {0: 1 - up - down, 1: up, -1: down, n - 1: down, 1 - n: up}
     return sparse.csr_array(
@@ -145,6 +164,10 @@ def sparse_walks(n, rng):
         "line": on_a_line(n, 0.25, 0.25, 0.0),
         "restless line": on_a_line(n, 0.5, 0.5, 0.0),
         "reflected line": on_a_line(n, 0.25, 0.25, 1.0),
+        "without rest": on_a_line(n, 0.5, 0.5, 1.0),
+        "uneven line": on_an_uneven_line(n, rng),
+        "tree": on_a_tree(n, rng, 0.0),
+        "lazy tree": on_a_tree(n, rng, 0.5),
         "slow drift": on_a_line(n, 0.25 + 4 / n / 4, 0.25 - 4 / n / 4, 0.0),
         "fast drift": on_a_line(n, 0.3, 0.2, 0.0),
         "even jumps": few_jumps(n, rng, even=True),

@@ -1,5 +1,6 @@
 """Long powers of sparse walks face eigenvalues that they do not use, and balls of many digits."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import flint
@@ -8,7 +9,8 @@ import pytest
 from scipy import sparse
 
 from wane.mechanisms import MarkovKernel
-from wane.theorems.kernel import clusters, kernels, low_rank, matrices, pairs, powers
+from wane.theorems.kernel import classes, clusters, kernels, low_rank, matrices, pairs, powers
+from wane.theorems.kernel.balance import Balance
 from wane.theorems.kernel.known import Known
 from wane.theorems.kernel.turns import TurnedWalk
 
@@ -63,20 +65,48 @@ def test_long_powers_are_within_their_error_of_the_truth(monkeypatch, cycle, tim
 
 
 def test_few_rows_bound_their_own_error():
-    """The bound covers a matrix that is not of low rank as well, and says how bad it is."""
+    """The bounds cover a matrix that is not of low rank as well, and say how bad it is."""
     rng = np.random.default_rng(3)
-    low = rng.dirichlet(np.ones(400), size=20)
-    rows = rng.dirichlet(np.ones(20), size=400) @ low
-    few = low_rank.FewRows.of(rows, 0.0)
+    low = rng.dirichlet(np.full(400, 0.1), size=20)
+    rows = rng.dirichlet(np.full(20, 0.3), size=400) @ low
+    few = low_rank.FewRows.of(rows, relative=0.0, lost=0.0)
     assert few is not None and 20 <= len(few.chosen) < 60
     precise = rows.astype(np.longdouble)
     left = np.abs(precise - few.weights.astype(np.longdouble) @ few.rows.astype(np.longdouble))
-    assert left.sum(axis=1).max() <= few.error < 1e-10
-    core, reached = few.power(3)
-    product = few.weights.astype(np.longdouble) @ core.small @ few.rows
-    exact = precise @ precise if reached == 2 else precise @ precise @ precise
-    assert np.abs(product - exact).sum(axis=1).max() <= core.error < 1e-9
-    assert low_rank.FewRows.of(np.eye(400), 0.0) is None
+    assert left.sum(axis=1).max() <= few.error < 1e-9
+    assert np.all(left.max(axis=0) <= few.columns)
+    exact = {1: precise, 2: precise @ precise, 3: precise @ precise @ precise}
+    for times in (1, 2, 3):
+        core, reached = few.power(times)
+        wrong = few.weights.astype(np.longdouble) @ core.small @ few.rows - exact[reached]
+        assert np.abs(wrong).sum(axis=1).max() <= core.error < 1e-8
+        assert np.all(np.abs(wrong).max(axis=0) <= core.columns)
+        assert np.all(core.columns <= 1e-8 * few.largest)
+        assert np.all(exact[reached].max(axis=0) <= core.largest * (1.0 + 1e-15))
+    assert np.any(core.largest < 0.9 * few.largest), "columns of powers are seen to be lower"
+    made, error = few.applied(few.power(1)[0], [(rows, 0.0, 0.0)])
+    assert np.all(np.abs(made - exact[2]).max(axis=0) <= error)
+    assert low_rank.FewRows.of(np.eye(400), relative=0.0, lost=0.0) is None
+
+
+def test_what_factors_and_short_powers_lack_is_in_the_error_of_few_rows():
+    """The matrix that is seen is not the kernel: it is off by a fraction, and lacks some mass."""
+    rng = np.random.default_rng(4)
+    low = rng.dirichlet(np.full(300, 0.2), size=8)
+    kernel = rng.dirichlet(np.full(8, 0.4), size=300) @ low
+    exact = np.linalg.matrix_power(kernel.astype(np.longdouble), 6)
+    for relative, lost in ((1e-6, 0.0), (0.0, 1e-6), (1e-7, 1e-5)):
+        seen = kernel * (1.0 - relative * rng.random(kernel.shape))
+        dropped = seen < np.minimum(lost / 300, 1.0)
+        seen[dropped] = 0.0
+        factor = kernel * (1.0 + relative * rng.uniform(-1.0, 0.0, kernel.shape))
+        few = low_rank.FewRows.of(seen, relative=2.0 * relative, lost=lost)
+        if few is None:
+            continue
+        core, reached = few.power(5)
+        assert reached == 5
+        made, error = few.applied(core, [(factor, 2.0 * relative, 0.0)])
+        assert np.all(np.abs(made - exact).max(axis=0) <= error)
 
 
 @pytest.mark.parametrize("m", [1.0, 1.3, 20.0])
@@ -134,6 +164,17 @@ def adversary(rng, kind):
     if kind == "tiny probabilities":
         rows = rng.dirichlet(np.full(n, 0.01), size=n) + 1e-300
         return rows / rows.sum(axis=1, keepdims=True)
+    if kind == "from class to class":
+        sizes = rng.integers(1, 4, size=int(rng.integers(2, 4)))
+        place = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+        rows = rng.dirichlet(np.full(len(place), 0.3), size=len(place)) + 1e-3
+        rows *= np.equal.outer((place + 1) % len(sizes), place)
+        return rows / rows.sum(axis=1, keepdims=True)
+    if kind in ("detailed balance", "detailed balance without rest"):
+        weights = rng.random((n, n)) ** 9 * (rng.random((n, n)) < 0.6) + 0.1 * np.eye(n, k=1)
+        weights += weights.T
+        weights *= kind == "detailed balance" or np.add.outer(np.arange(n), np.arange(n)) % 2 == 1
+        return weights / weights.sum(axis=1, keepdims=True)
     rows = np.diag(rng.random(n)) + np.diag(rng.random(n - 1), 1) + np.diag(rng.random(n - 1), -1)
     return rows / rows.sum(axis=1, keepdims=True)
 
@@ -146,6 +187,9 @@ KINDS = (
     "doubly stochastic",
     "tiny probabilities",
     "birth and death",
+    "from class to class",
+    "detailed balance",
+    "detailed balance without rest",
 )
 
 
@@ -194,6 +238,8 @@ def test_powers_of_difficult_kernels_are_enclosed(monkeypatch, kind, forced):
         monkeypatch.setattr(kernels, "_MANY", 2)
         monkeypatch.setattr(kernels, "_LONG", 4)
         monkeypatch.setattr(kernels, "_FEW_TIMES", 2)
+        monkeypatch.setattr(kernels, "_SOON", 2)
+        monkeypatch.setattr(matrices, "_WIDE", 0.0)
         monkeypatch.setattr(pairs, "_SMALL", 0)
         monkeypatch.setattr(pairs, "_PATIENCE", 1)
         monkeypatch.setattr(clusters, "_LEAF", 2)
@@ -215,6 +261,99 @@ def test_turned_rows_are_multiplied_as_whole_matrices_are(shape):
     assert np.allclose(cubed.all_rows(), rows @ rows @ rows, rtol=1e-13, atol=0.0)
     rows[0] = np.roll(rows[0], 1) if shape[0] * shape[1] > 6 else rows[0][::-1] * 0.9
     assert TurnedWalk.of(sparse.csr_array(rows), Known(0.0, 0.0)) is None
+
+
+def chain_of(weights):
+    """The walk that takes an edge as often as its weight says."""
+    return sparse.csr_array(weights / weights.sum(axis=1, keepdims=True))
+
+
+def test_squares_by_detailed_balance_are_the_squares(monkeypatch):
+    monkeypatch.setattr(matrices, "_WIDE", 0.0)
+    rng = np.random.default_rng(6)
+    weights = rng.random((40, 40)) ** 4
+    rows = chain_of(weights + weights.T)
+    balance = Balance.of(rows, 1e-15)
+    assert balance is not None and 2e-15 < balance.error < 1e-13
+    assert np.allclose(balance.square(rows.toarray()), (rows @ rows).toarray(), rtol=1e-14)
+    made = MarkovKernel(rows.toarray(), balance=balance)
+    lacking = replace(made, lost_mass=1e-60)
+    again, without = replace(made), replace(made, balance=None)
+    squared, plain = again.then(again), without.then(without)
+    assert squared.balance is not None and squared.balance.error >= 2.0 * balance.error
+    assert squared.relative_error > plain.relative_error
+    assert lacking.then(lacking).lost_mass >= 1e-60 * (1.0 + 40 * balance.unevenness)
+    assert made.then(squared).balance is not None
+    other = MarkovKernel(rows.toarray(), balance=Balance.of(rows, 1e-15))
+    assert made.then(other).balance is None, "weights of two walks are not compared"
+
+
+def test_walks_out_of_balance_have_none():
+    line = np.diag(np.full(29, 0.25), 1) + np.diag(np.full(29, 0.25), -1) + 0.5 * np.eye(30)
+    line /= line.sum(axis=1, keepdims=True)
+    assert Balance.of(sparse.csr_array(line), 0.0) is not None
+    shaken = line.copy()
+    shaken[0, 29], shaken[29, 0] = 1e-3, 1e-3 * (1.0 + 1e-12)
+    assert Balance.of(sparse.csr_array(shaken), 0.0) is None, "round the circle"
+    one_way = line.copy()
+    one_way[0, 29] = 0.1
+    assert Balance.of(sparse.csr_array(one_way), 0.0) is None
+    assert Balance.of(sparse.csr_array(np.kron(np.eye(2), line)), 0.0) is None
+    steep = np.diag(np.full(29, 0.6), 1) + np.diag(np.full(29, 0.2), -1) + 0.2 * np.eye(30)
+    assert Balance.of(sparse.csr_array(steep), 0.0) is None, "weights that are too uneven"
+    far = np.diag(np.full(999, 0.8), 1) + np.diag(np.full(999, 0.2), -1)
+    assert Balance.of(sparse.csr_array(far), 0.0) is None, "weights beyond every double"
+
+
+def test_classes_are_seen_in_the_order_of_steps():
+    rng = np.random.default_rng(8)
+    place = rng.permutation(np.repeat([0, 1, 2], [4, 2, 5]))
+    rows = rng.random((11, 11)) * np.equal.outer((place + 1) % 3, place)
+    found = classes.of(sparse.csr_array(rows))
+    assert found is not None and [len(states) for states in found] == [2, 5, 4]
+    assert [set(place[states]) for states in found] == [{1}, {2}, {0}]
+    rows[0, 0] = 1.0
+    assert classes.of(sparse.csr_array(rows)) is None
+    assert classes.of(sparse.csr_array(np.kron(np.eye(2), np.eye(2)[::-1]))) is None
+
+
+def without_rest(rng, n):
+    """A line and a tree on which every step is to a neighbour."""
+    tree = np.zeros((n, n))
+    above = [int(rng.integers(0, i)) for i in range(1, n)]
+    tree[np.arange(1, n), above] = 1.0
+    return np.eye(n, k=1) + np.eye(n, k=-1), tree + tree.T
+
+
+@pytest.mark.parametrize("times", [10**4 + 1, 10**6, 10**9])
+def test_walks_without_rest_are_followed_in_rounds(times):
+    for weights in without_rest(np.random.default_rng(9), 600):
+        made = MarkovKernel(chain_of(weights)).power(times)
+        degrees = weights.sum(axis=1)
+        values, waves = np.linalg.eigh(weights / np.sqrt(np.outer(degrees, degrees)))
+        exact = (
+            (waves * values**times) @ waves.T * np.sqrt(np.divide.outer(1 / degrees, 1 / degrees))
+        )
+        assert np.abs(made.matrix - exact).max() < 1e-6
+        assert np.all((made.matrix == 0.0) == (made.matrix.T == 0.0))
+        assert made.dobrushin == 1.0 and made.relative_error < 1e-3
+
+
+@pytest.mark.parametrize("times", [10**4, 10**6, 10**9])
+def test_walks_that_drift_go_through_few_rows(monkeypatch, times):
+    """Their rarest states were lost among the errors of common ones."""
+    monkeypatch.setattr(powers, "raised", refuse if times > 10**4 else squared)
+    n, up, down = 800, 0.25 + 1 / 800, 0.25 - 1 / 800
+    steps = up * np.eye(n, k=1) + down * np.eye(n, k=-1)
+    steps += np.diag(1.0 - steps.sum(axis=1))
+    made = MarkovKernel(sparse.csr_array(steps)).power(times)
+    # By the eigenvectors of the walk that the roots of the weights make symmetric.
+    roots = np.sqrt(np.longdouble(up) / down) ** np.arange(n)
+    even = (steps * np.divide.outer(roots, roots)).astype(float)
+    values, waves = np.linalg.eigh((even + even.T) / 2)
+    exact = (waves * values**times) @ waves.T * np.divide.outer(1 / roots, 1 / roots)
+    assert np.abs(made.matrix - exact).max() < 1e-5 * exact.max()
+    assert made.relative_error < 1e-3 or made.dobrushin == 1.0
 
 
 def restless(rng, n):

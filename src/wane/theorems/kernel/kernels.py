@@ -27,15 +27,19 @@ from wane.arrays import Array
 from wane.describe import matrices as given_matrices
 from wane.describe.arrays import read_only, read_only_rows
 from wane.errors import InvalidDescription
-from wane.theorems.kernel import amplification, low_rank, matrices, powers
+from wane.theorems.kernel import amplification, classes, low_rank, matrices, powers
 from wane.theorems.kernel.amplification import ApproximateDP
 from wane.theorems.kernel.amplifying import AmplifyingKernel
+from wane.theorems.kernel.balance import Balance
 from wane.theorems.kernel.known import Known
 from wane.theorems.kernel.pairs import UNIT, Gap, largest_gap, rounding
 from wane.theorems.kernel.turns import TurnedWalk
 
 _MANY = 500  # states from which long powers of sparse kernels go through few rows
 _LONG = 1 << 10  # the power of which rows are taken
+_SOON = 1 << 7  # the power of which they are taken if these few are enough
+_MORE = 1 << 5  # how many times the power is taken for one that may settle
+_LITTLE = 1e-30  # lost mass that a mirrored factor may have
 _FORGETFUL = 0.7  # the Doeblin coefficient from which one row is multiplied in place of all
 _PATIENCE = 120  # such products at most
 _FEW_TIMES = 8  # how often it is multiplied at least
@@ -94,6 +98,8 @@ class MarkovKernel(AmplifyingKernel):
     lost_mass: float = field(default=0.0, kw_only=True)
     ceiling: float = field(default=1.0, kw_only=True)
     """A bound on the Dobrushin coefficient known from the factors of a product."""
+    balance: Balance | None = field(default=None, kw_only=True, repr=False)
+    """Detailed balance, where a power was found to have it; it saves half of a square."""
 
     def __repr__(self) -> str:
         rows, columns = self.matrix.shape
@@ -214,10 +220,14 @@ class MarkovKernel(AmplifyingKernel):
         (first, dropped), (second, also) = self._without_dust, following._without_dust
         constant = self.forgets_everything or following.forgets_everything
         bounds = (self._cheap_ceiling, following._cheap_ceiling)
-        known = self.known.times(
-            following.known, terms=matrices.most_terms(first), dropped=dropped + also
-        )
-        made = matrices.product(first, second)
+        terms = matrices.most_terms(first)
+        mirrored = self._mirrored(first, dropped) if following is self else None
+        if self.balance is None or mirrored is None:
+            known = self.known.times(following.known, terms=terms, dropped=dropped + also)
+            made = matrices.product(first, second)
+        else:
+            known = self.known.times(mirrored, terms=terms + 8, dropped=dropped)
+            made = self.balance.square(first)
         if known.says_nothing:  # keep the rows from drifting away
             made = given_matrices.normalised(made)
         return MarkovKernel(
@@ -225,7 +235,15 @@ class MarkovKernel(AmplifyingKernel):
             relative_error=known.relative_error,
             lost_mass=known.lost_mass,
             ceiling=0.0 if constant else min(1.0, amplification.product_up(*bounds)),
+            balance=self.balance.times(following.balance) if self.balance else None,
         )
+
+    def _mirrored(self, rows: Any, dropped: float) -> Known | None:
+        """What is known of the rows as a mirrored second factor, if that saves much."""
+        if self.balance is None or sparse.issparse(rows):
+            return None
+        known = Known(self.relative_error, self.lost_mass + dropped).mirrored(self.balance)
+        return known if known.lost_mass <= _LITTLE and matrices.is_wide(rows) else None
 
     @cached_property
     def _least(self) -> Array:
@@ -250,9 +268,42 @@ class MarkovKernel(AmplifyingKernel):
                 f"matrix must be square to be repeated, got {self.inputs} x {self.outputs}."
             )
         base = replace(self, matrix=matrices.Trusted(matrices.thinned(self.matrix)))
-        made = base._turned_power(times) or base._through_few_rows(times)
-        made = powers.raised(base, times) if made is None else made
+        made = base._turned_power(times) or base._by_classes(times)
+        if made is None:
+            base = replace(base, matrix=matrices.Trusted(base.matrix), balance=base._own_balance)
+            made = base._through_few_rows(times) or powers.raised(base, times)
         return made._without_little_mass()
+
+    @property
+    def _own_balance(self) -> Balance | None:
+        many = self.inputs >= _MANY and sparse.issparse(self.matrix)
+        return Balance.of(self.matrix, self.relative_error) if many and not self.lost_mass else None
+
+    def _by_classes(self, times: int) -> MarkovKernel | None:
+        """The power of a walk from class to class, by that of its rounds, or None."""
+        cells = self.inputs * self.outputs
+        if self.inputs < _MANY or not sparse.issparse(self.matrix) or cells > matrices.MOST_DENSE:
+            return None
+        found = classes.of(self.matrix)
+        if found is None or times < 3 * len(found):
+            return None
+        steps = [
+            replace(self, matrix=matrices.Trusted(self.matrix[states][:, following]))
+            for states, following in zip(found, found[1:] + found[:1], strict=True)
+        ]
+        around, fewest = _product(steps), times // len(found) - 1
+        rounds = {fewest: around.power(fewest)}
+        made = np.zeros(self.matrix.shape)
+        error = lost = 0.0
+        for place, states in enumerate(found):
+            home, last = -place % len(found), (place + times) % len(found)
+            more = (times - home - last) // len(found)
+            if more not in rounds:
+                rounds[more] = rounds[fewest].then(around)
+            part = _product([*(steps[place:] if place else []), rounds[more], *steps[:last]])
+            made[np.ix_(states, found[last])] = matrices.dense(part.matrix)
+            error, lost = max(error, part.relative_error), max(lost, part.lost_mass)
+        return MarkovKernel(matrices.Trusted(made), relative_error=error, lost_mass=lost)
 
     def _turned_power(self, times: int) -> MarkovKernel | None:
         """The power by that of its first row, if the others are that row turned; else None."""
@@ -284,41 +335,48 @@ class MarkovKernel(AmplifyingKernel):
         )
 
     def _through_few_rows(self, times: int) -> MarkovKernel | None:
-        """A long power of a sparse kernel by way of few rows of a shorter one, or None."""
-        whole, rest = divmod(times, _LONG)
-        if self.inputs < _MANY or whole < _FEW_TIMES or not sparse.issparse(self.matrix):
+        """A long power of a sparse kernel by way of few rows of a shorter one, or None.
+
+        Kernels that forget much at once have few rows that matter soon; others are squared until
+        they do, and some more times where these are too vague, should the power settle.
+        """
+        if self.inputs < _MANY or times < _FEW_TIMES * _LONG or not sparse.issparse(self.matrix):
             return None
-        short = [self]
-        while 2 ** (len(short) - 1) < _LONG:
-            short.append(short[-1].then(short[-1]))
+        short, until, trying = [self], times // _FEW_TIMES, True
+        while True:
+            length, last = 1 << (len(short) - 1), short[-1]
+            whole, rest = divmod(times, length)
+            factors = [factor for place, factor in enumerate(short[:-1]) if rest >> place & 1]
+            if length > until:  # the factors first: they are the sparser ones
+                return _product([*factors, powers.raised(last, whole)])
+            soon = length == _SOON and not sparse.issparse(last.matrix)
+            if trying and (soon or length >= _LONG):
+                few = last._few_rows()
+                found = None if few is None else last._by_rows(few, whole, factors)
+                if found is not None:
+                    return found
+                if few is not None and not soon:
+                    trying, until = False, min(until, _MORE * length)
+            short.append(last.then(last))
             same = short[-1].settled(times >> (len(short) - 1))
             if same is not None:
                 return same
-        factors = [factor for place, factor in enumerate(short[:-1]) if rest >> place & 1]
-        return short[-1]._by_rows(whole, factors) or _product(
-            [powers.raised(short[-1], whole), *factors]
-        )
 
-    def _by_rows(self, times: int, factors: list[MarkovKernel]) -> MarkovKernel | None:
+    def _few_rows(self) -> low_rank.FewRows | None:
+        rows = matrices.dense(self.matrix)
+        return low_rank.FewRows.of(rows, relative=self.relative_error, lost=self.lost_mass)
+
+    def _by_rows(
+        self, few: low_rank.FewRows, times: int, factors: list[MarkovKernel]
+    ) -> MarkovKernel | None:
         """This kernel to a power, times the factors, which are powers of the same; None if vague.
 
-        T^k X with X = F T, of whose columns no entry exceeds the largest of T.
+        Powers of one kernel may be multiplied in any order: F T^k, where T^k is known by few rows.
         """
-        r, lost = self.relative_error, self.lost_mass
-        rows = matrices.dense(self.matrix)
-        few = low_rank.FewRows.of(rows, r * low_rank.norm(rows) + lost)
-        if few is None:
-            return None
-        core, reached = few.power(times - 1)
-        chosen = MarkovKernel(matrices.Trusted(few.rows), relative_error=r, lost_mass=lost)
-        last = _product([chosen, *(factors if reached == times - 1 else []), self])
-        largest = matrices.column_maxima(rows) * (1.0 + r) + lost
-        wrong = (r * low_rank.norm(few.rows) + lost) * largest + last.lost_mass
-        wrong += last.relative_error * matrices.column_maxima(last.matrix)
-        made, error = few.applied(
-            core, matrices.dense(last.matrix), last_error=wrong, largest=largest
-        )
-        ceiling = amplification.power_up(self._cheap_ceiling, reached + 1)
+        core, reached = few.power(times)
+        used = factors if reached == times else []
+        made, error = few.applied(core, [(f.matrix, f.relative_error, f.lost_mass) for f in used])
+        ceiling = amplification.power_up(self._cheap_ceiling, reached)
         least = matrices.column_minima(made)
         if np.all(error <= _FEW_ROWS_ERROR * least):
             found = MarkovKernel(
@@ -326,9 +384,9 @@ class MarkovKernel(AmplifyingKernel):
                 relative_error=float(np.max(error / least)) * (1.0 + 1e-9),
                 ceiling=ceiling,
             )
-            return found if reached == times - 1 else found.settled(times // (reached + 1))
+            return found if reached == times else found.settled(times // reached)
         far_apart = np.any(least + error <= _FAR * (matrices.column_maxima(made) - error))
-        if reached < times - 1 or not far_apart:
+        if reached < times or not far_apart:
             return None
         made -= error
         np.maximum(made, 0.0, out=made)

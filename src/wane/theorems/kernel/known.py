@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wane.arrays import Array
+from wane.theorems.kernel.balance import Balance
 from wane.theorems.kernel.pairs import UNIT, rounding
 
 NO_DIGITS = 1e6
@@ -31,6 +32,16 @@ class Known:
         lost = self.lost_mass + other.lost_mass + dropped
         hardly = error > 0.5  # not a digit is known: none is claimed
         return Known(NO_DIGITS if hardly else error, min(1.0, 1.01 * grown * lost))
+
+    def mirrored(self, balance: Balance) -> Known:
+        """Return what is known of the factor K_lj = (w_j / w_l) K_jl made of these rows.
+
+        No entry exceeds what its row lost, so that a row of it lacks that at most times the ratio
+        of two weights for each of its entries.
+        """
+        error = (1.0 + self.relative_error) * (1.0 + balance.error) - 1.0
+        lost = self.lost_mass * balance.unevenness * len(balance.weights)
+        return Known(error * (1.0 + 1e-9) + UNIT, (1.0 + balance.error) * lost * (1.0 + 1e-9))
 
     @property
     def says_nothing(self) -> bool:

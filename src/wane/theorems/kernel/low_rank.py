@@ -9,8 +9,9 @@ T^(a+b), and rounding G (S Z) H by D adds |Z| |D| |S|.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import linalg
@@ -25,28 +26,44 @@ _AGREEMENT = 1e-7  # relative difference of rows that may be taken for the same
 _RAISED = 1.0 + 1e-9  # covers the rounding of the bounds themselves
 
 
+Factor: TypeAlias = tuple[Any, float, float]
+"""A matrix, its relative error, and how much of a row it lacks at most."""
+
+
 @dataclass(frozen=True)
 class Core:
-    """A small matrix G and a bound on the norm of Z G S - T^k."""
+    """A small matrix G, which stands for Z G S in place of T^k.
+
+    Attributes:
+        small: G.
+        error: a bound on the norm of the difference.
+        columns: the same for the largest entry of each of its columns.
+        largest: bounds on the largest entries of the columns of T^k.
+    """
 
     small: Array
     error: float
+    columns: Array
+    largest: Array
 
 
 @dataclass(frozen=True)
 class FewRows:
-    """A kernel T as Z S, S being its rows `chosen`; `error` bounds the norm of T - Z S."""
+    """A kernel T as Z S, S being its rows `chosen`; what is wrong is bounded as in a `Core`."""
 
     chosen: Array
     weights: Array
     rows: Array
     error: float
+    columns: Array
+    largest: Array
 
     @classmethod
-    def of(cls, matrix: Array, error: float) -> FewRows | None:
-        """Return a matrix, within `error` of T, as combinations of few rows, or None if it is not.
+    def of(cls, matrix: Array, *, relative: float, lost: float) -> FewRows | None:
+        """Return a kernel T as combinations of few rows, or None if it is not.
 
-        Irregular waves choose the rows only: whatever they are, the error is computed.
+        The matrix is within the relative error of T, but for so much lost in a row.  Irregular
+        waves choose the rows only: whatever they are, the error is computed.
         """
         columns = matrix.shape[1]
         squares, roots = np.arange(1.0, columns + 1) ** 2, np.sqrt(np.arange(2.0, _SKETCH + 2))
@@ -59,55 +76,91 @@ class FewRows:
         weights = np.empty((matrix.shape[0], kept))
         weights[order] = linalg.solve_triangular(upper[:kept, :kept], upper[:kept]).T
         rows = matrix[order[:kept]]
-        left = norm(matrix - weights @ rows) * (1.0 + rounding(columns))
-        left += rounding(kept + 2) * (norm(weights) * norm(rows) + norm(matrix))
-        return cls(order[:kept], weights, rows, (left + error) * _RAISED)
+        z, doubt = norm(weights), rounding(kept + 2)
+        left, most = np.abs(matrix - weights @ rows), matrix.max(axis=0)
+        whole = norm(left) + doubt * (z * norm(rows) + norm(matrix))
+        single = left.max(axis=0) + doubt * (z * rows.max(axis=0) + most)
+        return cls(
+            order[:kept],
+            weights,
+            rows,
+            (whole + relative * norm(matrix) + lost) * _RAISED,
+            (single + relative * most + lost) * _RAISED,
+            ((1.0 + relative) * most + lost) * _RAISED,
+        )
 
     @cached_property
     def _between(self) -> tuple[Array, float]:
         """S Z and a bound on the norm of its error."""
         return _in_blocks(self.rows, self.weights)
 
+    @cached_property
+    def _norm(self) -> float:
+        return norm(self.weights)
+
+    @cached_property
+    def _most(self) -> Array:
+        """The largest entries of the columns of S."""
+        return np.asarray(self.rows.max(axis=0))
+
     def power(self, times: int) -> tuple[Core, int]:
         """Return the core of T to this power, or to a smaller one from which its rows agree."""
         digits = bin(times)[2:]
-        first = core = Core(np.eye(self.rows.shape[0]), self.error)
+        first = core = Core(np.eye(self.rows.shape[0]), self.error, self.columns, self.largest)
         for place, digit in enumerate(digits[1:], start=2):
             core = self._product(core, core)
-            core = self._product(core, first) if digit == "1" else core
-            if self._agrees(core):
+            core = self._product(first, core) if digit == "1" else core
+            rows = core.small @ self.rows
+            if _agree(rows):
                 return core, int(digits[:place], 2)
+            if place % 2 == 0:  # the bounds of a power serve for the next one as well
+                seen = self._highest(rows, core) * _RAISED
+                core = replace(core, largest=np.minimum(core.largest, seen))
         return core, times
 
-    def _agrees(self, core: Core) -> bool:
-        rows = core.small @ self.rows
-        least, most = rows.min(axis=0), rows.max(axis=0)
-        return bool(np.all(most - least <= _AGREEMENT * least))
+    def _highest(self, rows: Array, core: Core) -> Array:
+        """Bounds on the largest entries of the columns of T^k, of which G S is `rows`."""
+        doubt = 2.1 * rounding(len(self.rows)) * self._norm * self._above(rows, core)
+        return np.asarray((self.weights @ rows).max(axis=0) + doubt + core.columns)
+
+    def _above(self, rows: Array, core: Core) -> Array:
+        """Bounds on the absolute entries of each column of G S, which was computed as `rows`."""
+        doubt = rounding(len(self.rows)) * norm(core.small)
+        return np.asarray(np.abs(rows).max(axis=0) + doubt * self._most)
 
     def _product(self, first: Core, second: Core) -> Core:
+        """T^a T^b - A B = T^a (T^b - B) + (T^a - A) B: columns of B shrink as powers grow."""
         between, error = self._between
         made = first.small @ between @ second.small
         doubt = error + 2.1 * rounding(made.shape[0]) * (norm(between) + error)
-        doubt *= norm(first.small) * norm(second.small)
+        doubt *= norm(first.small) * norm(second.small) * self._norm
         e, f = first.error, second.error
-        total = e + f + e * f + norm(self.weights) * doubt * norm(self.rows)
-        return Core(made, total * _RAISED)
+        total = e + f + e * f + doubt * norm(self.rows)
+        single = second.columns + e * (second.largest + second.columns) + doubt * self._most
+        return Core(made, total * _RAISED, single * _RAISED, second.largest)
 
-    def applied(
-        self, core: Core, last: Array, *, last_error: Array, largest: Array
-    ) -> tuple[Array, Array]:
-        """Return T^k X, and a bound on the error of all entries of each column.
+    def applied(self, core: Core, factors: list[Factor]) -> tuple[Array, Array]:
+        """Return F T^k, and a bound on the error of all entries of each column.
 
-        No entry of a column of X exceeds `largest`, and `last` is S X within `last_error`.
+        F is the product of the factors, stochastic matrices that commute with T: each with its
+        relative error and with what is lost of a row.  Its columns are F Z times G S.
         """
-        kept = last.shape[0]
-        inner = core.small @ last
-        made = self.weights @ inner
-        z, g = norm(self.weights), norm(core.small)
-        doubt = g * (last_error + rounding(kept) * np.abs(last).max(axis=0))
-        total = core.error * largest + z * doubt
-        total += z * rounding(kept) * np.abs(inner).max(axis=0)
+        weights, wrong, z = self.weights, 0.0, self._norm
+        for matrix, relative, lost in factors:
+            weights = np.asarray(matrix @ weights)
+            own = relative + lost + rounding(matrix.shape[1])
+            wrong += own * (1.0 + relative) * (z + wrong) * 1.01
+        rows = core.small @ self.rows
+        above = self._above(rows, core)
+        made = weights @ rows
+        doubt = rounding(len(self.rows)) * (norm(core.small) * self._most + 1.01 * above)
+        total = core.columns + wrong * above + (z + wrong) * doubt
         return made, total * _RAISED
+
+
+def _agree(rows: Array) -> bool:
+    least, most = rows.min(axis=0), rows.max(axis=0)
+    return bool(np.all(most - least <= _AGREEMENT * least))
 
 
 def norm(matrix: Array) -> float:

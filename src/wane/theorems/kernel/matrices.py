@@ -18,6 +18,7 @@ MOST_DENSE = 1 << 26
 """Sparse matrices with more entries than this, zeros included, are not made dense (512 MiB)."""
 
 _STRIP = 128  # rows that are multiplied together
+_WIDE = 0.7  # share of the columns that a row of such a walk reaches
 _FILLED = 0.1  # share of non-zero entries from which a sparse matrix is treated as dense
 
 
@@ -126,6 +127,12 @@ def product(first: Any, second: Any) -> Any:
             return sparse.csr_array(made)
         return np.ascontiguousarray(made.toarray())
     return np.ascontiguousarray(made)
+
+
+def is_wide(rows: Array) -> bool:
+    """Whether a walk has come so far that its products are made of whole matrices."""
+    starts, ends = _extents(rows)
+    return bool(np.mean(ends - starts) > _WIDE * rows.shape[1])
 
 
 def _dense_product(first: Array, second: Array) -> Array:
