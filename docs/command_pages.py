@@ -17,6 +17,10 @@ from wane.cli.completion import commands
 from wane.cli.main import _parser
 
 ROOT = Path(__file__).parents[1]
+PART = re.compile(r"\[[^\]]*\]|--?\S+(?: \{[^}]*\}| [A-Z][\w-]*)?|\{[^}]*\}|\S+")
+"""An option in brackets, one that must be given with its value, or a word."""
+WIDE = 36
+"""Letters of a line that fit a phone."""
 HIDDEN = (argparse._HelpAction, argparse._SubParsersAction)
 
 
@@ -60,7 +64,8 @@ def _body(parser: argparse.ArgumentParser, depth: int = 2) -> Iterator[str]:
         rows = [_row(one) for one in shown if bool(one.option_strings) is wanted]
         if rows:
             yield f"{'#' * depth} {title}"
-            yield "\n".join(["| | |", "| --- | --- |", *rows])
+            header = f"| {title.lower().removesuffix('s')} | meaning |"
+            yield "\n".join([header, "| --- | --- |", *rows])
     for name, inner in commands(parser):
         yield f"{'#' * depth} wane {parser.prog.split()[-1]} {name}"
         if inner.description:
@@ -69,7 +74,16 @@ def _body(parser: argparse.ArgumentParser, depth: int = 2) -> Iterator[str]:
 
 
 def _usage(parser: argparse.ArgumentParser) -> str:
-    return " ".join(parser.format_usage().removeprefix("usage: ").split())
+    """The usage in lines that fit a phone, broken between options and not within them."""
+    text = " ".join(parser.format_usage().removeprefix("usage: ").split())
+    lines = [""]
+    for part in PART.findall(text):
+        joined = f"{lines[-1]} {part}".lstrip()
+        if len(joined) > WIDE and lines[-1].strip():
+            lines.append(f"    {part}")
+        else:
+            lines[-1] = f"{lines[-1]} {part}" if lines[-1] else part
+    return "\n".join(lines)
 
 
 def _row(action: argparse.Action) -> str:

@@ -92,20 +92,26 @@ def epsilon_against_steps() -> None:
         "poisson_last_iterate": "last model only",
     }
     plt.rcParams["svg.hashsalt"] = "wane"
-    figure, axis = plt.subplots(figsize=(7.2, 3.8))
-    for (name, label), style in zip(labels.items(), ("--", "-"), strict=True):
-        (line,) = axis.plot(made.values, made.theorems[name], style, linewidth=2.5, label=label)
-        last = made.theorems[name][-1]
-        words = f" {_up(last, digits=3)}\n {label}"
-        axis.annotate(words, (made.values[-1], last), va="center", color=line.get_color())
+    figure, axis = plt.subplots(figsize=(5.6, 3.3))
+    looks = (("--", "#a2480b"), ("-", "#0b6157"))
+    for (name, label), (style, colour) in zip(labels.items(), looks, strict=True):
+        along, last = made.theorems[name], made.theorems[name][-1]
+        axis.plot(made.values, along, style, linewidth=2.8, color=colour)
+        axis.plot(made.values[-1:], along[-1:], "o", color=colour, mfc="white", mew=2.2)
+        at = {"xy": (made.values[-1], last), "textcoords": "offset points", "color": colour}
+        axis.annotate(f"{_up(last, 3)}", xytext=(9, 0), fontsize=15, weight="bold", **at)
+        axis.annotate(label, xytext=(9, -13), **at)
     axis.set(
         xscale="log",
         yscale="log",
+        ylim=(0.5, 50.0),
         xlabel="steps of training",
         ylabel=f"epsilon at delta = {DELTA:g}",
-        title="Logistic regression, 50,000 records, Poisson batches of 500, ridge 0.05",
     )
-    axis.grid(visible=True, which="both", alpha=0.25)
+    axis.set_xticks(powers := [100, 1_000, 10_000, 100_000], [f"{one:,}" for one in powers])
+    axis.set_yticks(levels := [0.5, 1, 2, 5, 10, 20, 50], [f"{one:g}" for one in levels])
+    axis.minorticks_off()
+    axis.grid(visible=True, alpha=0.3)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
     figure.savefig(HERE / "epsilon-against-steps.svg", bbox_inches="tight", metadata={"Date": None})

@@ -2,7 +2,8 @@
 
 The blocks of one page share their names and run in order.  A block that fails, fails the build.
 Formulas become MathML, which browsers draw without any script.  Every command has a page that is
-made from its parser (`docs/command_pages.py`).
+made from its parser (`docs/command_pages.py`), and every notebook one that shows its answers
+(`docs/notebook_pages.py`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ HERE = Path(__file__).parent
 NEEDS = re.compile(r"<!-- needs: ([\w, ]+) -->\n")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
 COMMANDS = "<!-- every command, with a link to its page -->"
+NOTEBOOK = re.compile(r"(\(|/)(notebooks/\w+)\.ipynb\)")
 LONG = 36
 """Letters of a formula in a line that may be wider than a phone."""
 FORMULA = re.compile(
@@ -43,11 +45,15 @@ def executed(markdown: str, name: str) -> str:
     names: dict[str, Any] = {"__name__": "__main__"}
 
     def run(found: re.Match[str]) -> str:
-        printed = io.StringIO()
+        printed, value = io.StringIO(), ""
         with contextlib.redirect_stdout(printed):
-            exec(compile(found[1], name, "exec"), names)
+            if name.startswith("notebooks/"):
+                value = _made_by("notebook_pages").ran(found[1], name, names)
+            else:
+                exec(compile(found[1], name, "exec"), names)
         shown = printed.getvalue().rstrip()
-        return found[0] + (f"\n\n```text\n{shown}\n```" if shown else "")
+        answers = (f"```text\n{shown}\n```" if shown else "", value)
+        return "\n\n".join([found[0], *filter(None, answers)])
 
     with _elsewhere():
         return BLOCK.sub(run, markdown)
@@ -93,9 +99,9 @@ def without_formulas(markdown: str) -> tuple[str, list[str]]:
     return FORMULA.sub(marked, markdown), formulas
 
 
-def _command_pages() -> Any:
-    """The module beside this one; the site builder does not look for modules here."""
-    spec = importlib.util.spec_from_file_location("command_pages", HERE / "command_pages.py")
+def _made_by(name: str) -> Any:
+    """A module beside this one; the site builder does not look for modules here."""
+    spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -103,35 +109,54 @@ def _command_pages() -> Any:
 
 
 def on_config(config: Any) -> Any:
-    """List the page of each command under their table; called by the site builder."""
-    pages = [{f"wane {name}": f"commands/{name}.md"} for name in _command_pages().parsers()]
-    config["nav"] = [_listed(entry, pages) for entry in config["nav"]]
+    """List the pages of commands under their table, and notebooks; called by the site builder."""
+    commands = [
+        {f"wane {name}": f"commands/{name}.md"} for name in _made_by("command_pages").parsers()
+    ]
+    notebooks = _made_by("notebook_pages").titles().items()
+    books = [{title: f"notebooks/{name}.md"} for name, title in notebooks]
+    after = {
+        "commands.md": {"Each command": commands},
+        "tutorials/audit.md": {"Notebooks": books},
+    }
+    config["nav"] = _listed(config["nav"], after)
     return config
 
 
-def _listed(entry: Any, pages: list[dict[str, str]]) -> Any:
+def _listed(entry: Any, after: dict[str, Any]) -> Any:
     if isinstance(entry, dict):
-        return {title: _listed(below, pages) for title, below in entry.items()}
+        return {title: _listed(below, after) for title, below in entry.items()}
     if isinstance(entry, list):
-        at = entry.index("commands.md") + 1 if "commands.md" in entry else 0
-        return [*entry[:at], {"Each command": pages}, *entry[at:]] if at else entry
+        return [
+            made for one in entry for made in (_listed(one, after), _follows(one, after)) if made
+        ]
     return entry
 
 
+def _follows(entry: Any, after: dict[str, Any]) -> Any:
+    return after.get(entry) if isinstance(entry, str) else None
+
+
 def on_files(files: Any, config: Any) -> Any:
-    """Add the page of each command; called by the site builder."""
+    """Add the page of each command and of each notebook; called by the site builder."""
     from mkdocs.structure.files import File
 
-    made = _command_pages()
-    for name in made.parsers():
-        files.append(File.generated(config, f"commands/{name}.md", content=made.page(name)))
+    commands, books = _made_by("command_pages"), _made_by("notebook_pages")
+    made = {f"commands/{name}.md": commands.page(name) for name in commands.parsers()}
+    made |= {f"notebooks/{name}.md": books.page(name) for name in books.titles()}
+    for place, text in made.items():
+        files.append(File.generated(config, place, content=text))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Execute the page and take its formulas out; called by the site builder."""
     if COMMANDS in markdown:
-        markdown = markdown.replace(COMMANDS, _command_pages().index())
+        markdown = markdown.replace(COMMANDS, _made_by("command_pages").index())
+    if page.file.src_uri == "README.md":
+        page.meta["hide"] = ["toc"]  # the three doors need the width
+    if not page.file.src_uri.startswith("notebooks/"):
+        markdown = NOTEBOOK.sub(r"\1\2.md)", markdown)
     text, page.formulas = without_formulas(executed(markdown, page.file.src_uri))
     return text
 

@@ -50,7 +50,7 @@ def _nothing(*_: object) -> None:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "dark")])
-@pytest.mark.parametrize("name", [*PAGES, *DEEP, "commands/fit"])
+@pytest.mark.parametrize("name", [*PAGES, *DEEP, "commands/fit", "notebooks/table"])
 def test_a_page_is_readable(page, site, name, width, scheme):
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme=scheme)

@@ -87,3 +87,39 @@ def test_the_pages_of_commands_are_put_into_menu_and_site():
     pages = config["nav"][1]["How to"][2]["Each command"]
     assert {"wane fit": "commands/fit.md"} in pages and {"wane score": "commands/score.md"} in pages
     assert config["nav"][0] == {"Home": "README.md"}
+
+
+def test_the_usage_of_a_command_fits_a_phone():
+    """Lines break between options, never within one."""
+    made = _script("command_pages")
+    for name, parser in made.parsers().items():
+        lines = made._usage(parser).splitlines()
+        words = " ".join(" ".join(lines).split())
+        assert words == " ".join(parser.format_usage().removeprefix("usage: ").split()), name
+        for line in lines:
+            several = line.strip().count(" ") > 1 or " [" in line.strip()
+            assert line.count("[") == line.count("]"), f"{name}: {line}"
+            assert len(line) <= made.WIDE + 4 or not several, f"{name}: {line}"
+
+
+def test_notebooks_are_pages_that_show_their_answers():
+    hooks, books = _script("hooks"), _script("notebook_pages")
+    assert set(books.titles()) == {path.stem for path in books.FOLDER.glob("*.ipynb")}
+    for name, title in books.titles().items():
+        assert f"# {title}\n" in books.page(name)
+        assert f"({name}.ipynb)" in books.page(name)
+    config = hooks.on_config({"nav": [{"Tutorials": ["tutorials/audit.md"]}]})
+    assert {"Auditing a certificate": "notebooks/audit.md"} in config["nav"][0]["Tutorials"][1][
+        "Notebooks"
+    ]
+    assert hooks.NOTEBOOK.sub(r"\1\2.md)", "[a](notebooks/b.ipynb)") == "[a](notebooks/b.md)"
+    cell = "```python\nprint(3)\nx = 2\nx + 2\n```\n"
+    made = hooks.executed(cell, "notebooks/some.md")
+    assert "```text\n3\n```" in made and "```text\n4\n```" in made
+    shown = (
+        "```python\nclass A:\n    def _repr_html_(self):\n        return '<b>x</b>'\n\nA()\n```\n"
+    )
+    assert '<div class="answer"><b>x</b></div>' in hooks.executed(shown, "notebooks/some.md")
+    with pytest.raises(ZeroDivisionError):
+        hooks.executed("```python\n1 / 0\n```\n", "notebooks/some.md")
+    assert "4" not in hooks.executed("```python\n2 + 2\n```\n", "start.md")
