@@ -32,6 +32,20 @@ def mu_squared(log_shift: Array, log_variance: Array, log_product: Array) -> flo
     return left.mu_squared
 
 
+def running_sums(logs: Array) -> tuple[Array, Array]:
+    """Running sums in two parts, a coarse one that is exact and what is left, which is small.
+
+    The rounding of a plain running sum is that of its largest value, and equal steps repeat it;
+    differences of these parts are known to an ulp of their own.
+    """
+    size = float(np.sum(np.abs(logs)))
+    if not 1e-280 < size < 1e280:
+        return np.zeros_like(logs), np.cumsum(logs)
+    unit = 2.0 ** (math.frexp(size)[1] - 51)
+    coarse = np.round(logs / unit) * unit  # multiples of a unit that doubles of this size hold
+    return np.cumsum(coarse), np.cumsum(logs - coarse)
+
+
 def _chunk_end(running: Array, log_product: Array, start: int) -> int:
     base = running[start] - log_product[start]
     low, window = start, 256
@@ -51,7 +65,8 @@ def _chunk(
     from scipy.optimize import isotonic_regression
 
     shift, variance = log_shift[start:stop], log_variance[start:stop]
-    local = np.cumsum(log_product[start:stop])
+    coarse, fine = running_sums(log_product[start:stop])
+    local = coarse + fine
     if stop - start == 1:
         return np.zeros(1), shift, variance, local
     scale_s, scale_u = float(np.max(shift)), float(np.max(variance))

@@ -156,11 +156,19 @@ def _array_value(steps: Columns, visits: np.ndarray[tuple[int], np.dtype[np.int6
     if len(visits) == len(log_c):
         return pooling.mu_squared(steps.log_shift[start:], 2.0 * steps.log_noise[start:], log_c)
     firsts = visits - start
-    running = np.cumsum(log_c)
-    ends = running[np.append(firsts[1:], len(log_c)) - 1]
-    shift = steps.log_shift[visits] + ends - running[firsts]
-    terms = 2.0 * (steps.log_noise[start:] - running)
-    variance = np.logaddexp.reduceat(terms, firsts) + 2.0 * ends
-    products = np.diff(ends, prepend=0.0)
-    lost = 1e-15 * float(np.max(np.abs(running)))  # by subtracting running sums
-    return pooling.mu_squared(shift, variance, products) * (1.0 + lost)
+    lengths = np.diff(firsts, append=len(log_c))
+    coarse, fine = pooling.running_sums(log_c)
+    # what the steps of each block, from the one that visits on, have done to the distance
+    local = coarse - np.repeat(coarse[firsts], lengths)
+    local += fine - np.repeat(fine[firsts], lengths)
+    ends = local[firsts + lengths - 1]
+    terms = 2.0 * (steps.log_noise[start:] - local)
+    top = np.maximum(np.maximum.reduceat(terms, firsts), -1e300)  # finite also without noise
+    sums = np.add.reduceat(np.exp(terms - np.repeat(top, lengths)), firsts)
+    with np.errstate(divide="ignore"):
+        variance = np.log(sums) + top + 2.0 * ends
+    found = pooling.mu_squared(steps.log_shift[visits] + ends, variance, ends + log_c[firsts])
+    size, rest = (float(np.max(np.abs(part))) for part in (local, fine))
+    # by sums over each block: of logarithms, of what is left of them, and of variances
+    lost = 4e-15 * size + 5e-16 * len(log_c) * rest + 2.5e-16 * float(np.max(lengths))
+    return found * (1.0 + lost)

@@ -29,6 +29,8 @@ from functools import partial
 
 LEAST = 1e-300
 """Stands in for smaller values of mu^2, which doubles do not hold to full precision."""
+ROUNDED = 2.5e-16
+"""Relative error, at most, of two sums in a row."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Block:
     log_variance: float
     log_product: float
     doubt: float = 0.0
-    """Relative error that adding numbers with large offsets may have left in S^2 / U."""
+    """Relative error that pooling, and offsets in particular, may have left in S^2 / U."""
 
     @property
     def log_slope(self) -> float:
@@ -68,14 +70,18 @@ class Block:
             self.log_variance + 2.0 * (ours - offset),
             other.log_variance + 2.0 * (other.offset - offset),
         )
+        log_shift, log_variance = _log_add(*shifts), _log_add(*variances)
         # offsets are known to an ulp of their size; that matters where both sides do
         blur = 8e-16 * (abs(ours) + abs(other.offset))
+        blur *= _share(*shifts) + _share(*variances)
+        if log_shift > -math.inf:  # each sum is rounded, and long runs are pooled a step at a time
+            blur += ROUNDED * (2.0 + 2.0 * abs(log_shift) + abs(log_variance))
         return Block(
             offset,
-            _log_add(*shifts),
-            _log_add(*variances),
+            log_shift,
+            log_variance,
             self.log_product + other.log_product,
-            max(self.doubt, other.doubt) + blur * (_share(*shifts) + _share(*variances)),
+            max(self.doubt, other.doubt) + blur,
         )
 
     def repeated(self, count: int) -> Block:
