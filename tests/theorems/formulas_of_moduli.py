@@ -4,7 +4,7 @@ import mpmath
 
 mp = mpmath.mp.clone()
 mp.dps = 50
-DISTANCES = [1e-9, 1e-3, 0.05, 0.3, 0.999, 1.0, 1.7, 6.0, 40.0, 1e5]
+DISTANCES = [1e-9, 1e-3, 0.05, 0.3, 0.999, 1.0, 1.4, 1.7, 6.0, 40.0, 1e5]
 
 
 def near(found, exact, hair="1e-11"):

@@ -1,6 +1,7 @@
 """Which moduli follow from what is declared of the losses, row by row, in fifty digits."""
 
 import math
+import random
 from dataclasses import replace
 
 import pytest
@@ -198,6 +199,19 @@ def test_nothing_declared_gives_no_modulus():
     assert near(resting(1.0), 1 - mp.mpf(0.4) * mp.mpf(0.5), "1e-12")
     assert step_modulus(nothing, Batch(0.4, 4, 0, 0)).log_factor == 0.0
     assert step_modulus(replace(nothing, ridge=2.5), Batch(0.4, 4, 4, 4)) is None
+
+
+def test_logarithms_of_lipschitz_rows_are_not_rounded_down():
+    """They are multiplied by numbers of steps, so that their last digits count."""
+    draw = random.Random(1)
+    for _ in range(200):
+        eta, m, M = draw.uniform(0.01, 0.9), draw.uniform(1e-4, 0.3), draw.uniform(0.3, 1.0)
+        losses = Objective(gradient_difference_bound=C, smoothness=M, strong_convexity=m)
+        exact = 2 * mp.log(1 - mp.mpf(eta) * mp.mpf(m))
+        found = lipschitz_row(losses, Batch(eta, 4, 4, 4)).log_factor
+        assert exact <= found <= exact * (1 - mp.mpf("1e-13"))
+        resting = cool_down_modulus(replace(losses, ridge=m), eta).log_factor
+        assert exact <= resting <= exact * (1 - mp.mpf("1e-13"))
 
 
 def test_gradients_that_never_change_move_nothing_apart():

@@ -1,6 +1,7 @@
 """Moduli of steps against their formulas in fifty digits: values, tangents and rows of losses."""
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -79,6 +80,23 @@ def test_moduli_of_huge_distances_do_not_overflow(name):
         assert near(modulus(d), mp.sqrt(psi(mp.mpf(d) ** 2)))
 
 
+def test_what_is_left_out_is_not_bounded():
+    for made, psi in (
+        (RefinedHolder(0.3, 0.5, 1.3), refined(0.3, 0.5, 1.3)),
+        (HolderOnDomain(0.3, 0.5, 1.3), monotone(0.3, 0.5, 1.3)),
+        (Triangle(0.3, 1.0, 2.0), triangle(0.3, 1, 2.0)),
+        (Triangle(0.3, change=0.6), triangle(0.3, G=0.6)),
+        (AffineSquare(-0.7), affine(mp.exp(mp.mpf(-0.7)))),
+    ):
+        assert near(made(2.0), mp.sqrt(psi(mp.mpf(4))))
+
+
+def test_a_refined_modulus_beyond_the_doubles_is_infinite():
+    """A change of 1e180 moves two points 1e380 apart."""
+    assert RefinedHolder(1e200, 0.5, 1e190, 1e180)(1.0) == math.inf
+    assert math.isfinite(RefinedHolder(1e10, 0.5, 1e190, 1e120)(1.0))
+
+
 def test_an_exact_logarithm_has_an_exact_factor():
     assert IDENTITY.factor == 1.0
     for log_c in (-3.0, 1e-16, 2.0):
@@ -105,6 +123,7 @@ def test_rows_are_their_formulas(eta):
         rows.weakly_smooth_refined(eta, 1.25, 0.0, 1.1): affine(1, (e * mp.mpf(1.1)) ** 2),
         rows.weakly_smooth_refined(eta, 1.25, 1.0): affine(max(1, (e * M - 1) ** 2)),
         rows.weakly_smooth_refined(eta, 0.0, 0.5): affine(1),
+        rows.weakly_smooth_refined(eta, 0.5, 0.5): refined(eta, 0.5, 0.5),
         rows.weakly_smooth_refined(eta, 1.25, 0.5, 1.1): refined(eta, 0.5, 1.25, 1.1),
         rows.weakly_smooth_on_domain(eta, 1.25, 0.5, 1.1): monotone(eta, 0.5, 1.25, 1.1),
         rows.weakly_smooth(eta, 1.25, 0.5): affine(
@@ -141,6 +160,20 @@ def test_factors_that_cancel_are_not_rounded_below_zero():
             assert row.factor >= max(1 - 2 * mp.mpf(eta) * mp.mpf(half), 0)
         bent = rows.dissipative(eta, 0.0, 1.0 / eta, M=1.0 / eta)
         assert bent.factor >= 1 - 2 * eta * mp.mpf(1.0 / eta) + (eta * mp.mpf(1.0 / eta)) ** 2
+
+
+def test_factors_near_zero_are_not_rounded_down():
+    """All but the last digits of 1 - 2 eta kappa + (eta M)^2 cancel."""
+    draw = random.Random(0)
+    for _ in range(300):
+        eta, off = draw.uniform(0.1, 9.0), draw.uniform(-1e-8, 1e-8)
+        steep = (1.0 + off) / eta
+        e, M = mp.mpf(eta), mp.mpf(steep)
+        assert rows.dissipative(eta, 0.0, steep, M=steep).factor >= (1 - e * M) ** 2
+        half = 0.5 * steep
+        exact = max(1 - 2 * e * mp.mpf(half), 0)
+        assert rows.dissipative(eta, 0.0, half, G=1.0).factor >= exact
+        assert rows.nonsmooth_convex(eta, 1.0, half).factor >= exact
 
 
 def test_what_a_weakly_smooth_step_adds_at_most():

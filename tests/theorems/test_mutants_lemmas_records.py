@@ -168,6 +168,12 @@ RUNS = {
         noise=GradientNoise(0.3),
         cool_down=3,
     ),
+    "two phases": scheduled(
+        schedule=Schedule([Phase(4, 0.5, GradientNoise(0.3)), Phase(5, 0.5, GradientNoise(0.2))])
+    ),
+    "steps in pairs": scheduled(
+        schedule=Schedule([Phase(2, 0.5, GradientNoise(0.3)), Phase(2, 0.7, GradientNoise(0.2))])
+    ),
     "expanding and cooled": make_run(
         objective=replace(CONVEX, ridge=0.45),
         records=12,
@@ -224,6 +230,27 @@ def test_composition_counts_each_visit_of_each_position(name, monkeypatch):
         if phase.uses_records
     ]
     assert near(most, mp.mpf(sum(each).numerator) / sum(each).denominator)
+
+
+def test_many_looks_are_not_rounded_down():
+    run = make_run(objective=FLAT, records=1, steps=300, step_size=0.7, noise=GradientNoise(0.3))
+    run = replace(run, release=Iterates(tuple(range(1, 301))))
+    exact = 300 * (2 / mp.mpf(0.3)) ** 2
+    assert near(positions.hidden(run), exact, "1e-12")
+    assert near(positions.group(run, [0]), exact, "1e-12")
+
+
+def test_large_logarithms_of_steps_and_bounds_may_cancel():
+    """One step costs (bound / noise)^2, however large or small its size, bound and noise are."""
+    draw = random.Random(3)
+    for _ in range(150):
+        size, bound, std = (draw.uniform(1.0, 9.0) * 10.0**e for e in (-100, 100, 100))
+        losses = Objective(gradient_bound=bound, smoothness=0.0, strong_convexity=0.0)
+        run = make_run(
+            objective=losses, records=1, steps=1, step_size=size, noise=GradientNoise(std)
+        )
+        exact = (2 * mp.mpf(bound) / mp.mpf(std)) ** 2
+        assert near(positions.hidden(run), exact, "1e-11")
 
 
 def test_looks_cut_a_run_where_they_are():
