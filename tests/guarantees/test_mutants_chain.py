@@ -1,12 +1,15 @@
 """Chains of links: the claim of every split with many digits, and all edges."""
 
 import math
+from types import SimpleNamespace
 
 import mpmath
+import numpy as np
 import pytest
 
 from wane.guarantees import GaussianDP, PureDP, RenyiDP
 from wane.guarantees.chain import ChainDP
+from wane.guarantees.fields import guarantee_from_fields
 from wane.guarantees.renyi import CurveOf, grouped
 
 mp = mpmath.mp.clone()
@@ -59,6 +62,22 @@ def test_every_split_is_its_claim(number, size):
                 assert exact <= found <= exact * (1 + mp.mpf("2e-10")) + mp.mpf("1e-14") * size
 
 
+@pytest.mark.parametrize("level", [0.125, 2.0**-900])
+def test_sums_of_exponentials_are_rounded_up(level):
+    """Links whose delta is one number at every epsilon: only the chain's own sums round."""
+    inner = SimpleNamespace(delta=lambda epsilon: level)
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        size = int(rng.integers(1, 7))
+        epsilon, spacing = float(rng.uniform(0.0, 1.0 if level > 0.1 else 550.0)), 0.0
+        if level > 0.1:
+            spacing = float(rng.uniform(0.0, 0.3))
+        exact = split(lambda share: mp.mpf(level), size, epsilon, spacing)
+        found = ChainDP(inner, size)._split(epsilon, spacing)
+        reach = 1 + epsilon + spacing * size**2
+        assert min(exact, 1) <= found <= exact * (1 + mp.mpf("1.1e-13") * (1 + reach))
+
+
 def test_links_of_either_sign():
     for inner, profile in LINKS:
         chain = ChainDP(inner, 2)
@@ -100,6 +119,14 @@ def test_chains_of_pure_links():
     # even shares are the best split there is at zero: 1 - delta of the ends
     exact = split(pure(mp.mpf(0.75)), 4, 0.0, 0.0)
     assert chain.delta(0.0) <= float(exact) * (1 + 1e-9)
+
+
+def test_even_shares_are_tried_where_nothing_says_how_far_apart_they_should_be():
+    """A link that may fail outright has no epsilon at small deltas and no divergences."""
+    inner = guarantee_from_fields({"epsilon": 0.5, "delta": 0.01})
+    chain = ChainDP(inner, 2)
+    exact = mp.mpf("0.01") * (1 + mp.exp(mp.mpf(0.5)))
+    assert exact * (1 - mp.mpf("1e-12")) <= chain.delta(1.0) <= exact * (1 + mp.mpf("1e-9"))
 
 
 def test_both_ways_are_asked_and_the_smaller_bound_is_taken():

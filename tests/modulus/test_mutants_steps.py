@@ -174,6 +174,7 @@ def test_kinks_add_up_at_the_weights_that_are_tried(changes):
     for u in APART:
         exact = mp.sqrt(mp.mpf(u) ** 2 + (mp.mpf(0.1) * mp.mpf(sum(changes))) ** 2)
         near_and_not_below(phi(1, u), exact)
+        assert phi.on_grid(1, np.array([u, 2.0 * u]))[0] == pytest.approx(phi(1, u), rel=1e-14)
 
 
 def test_one_part_may_count_for_nearly_everything():
