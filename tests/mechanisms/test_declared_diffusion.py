@@ -297,6 +297,27 @@ def test_times_meet_their_target_in_whole_steps():
         described(drift_contraction=-1.0).time_for(0.1)
 
 
+def test_a_tabulated_drift_meets_an_epsilon_without_a_delta():
+    """By its constants alone it cannot: a drift that may push apart forgets too little."""
+    made = described(drift=lambda y: -np.sin(y), low=-2.0, high=2.0, sensitivity=0.3, steps=16)
+    with pytest.raises(Unreachable):
+        made.time_for(epsilon=0.6, delta=1e-6)
+    table = made.tabulated(200)
+    times = [table.time_for(epsilon=0.6, delta=delta) for delta in (1e-6, 0.0)]
+    assert times[0] == times[1]
+    assert wane.certify(table.at(times[0])).epsilon(0.0) <= 0.6
+    assert wane.certify(table.at(times[0] - table.step_size)).epsilon(0.0) > 0.6
+    assert table.time_for(mu=0.5) == made.time_for(mu=0.5)
+    assert table.time_for(epsilon=9.0, delta=0.1) <= made.time_for(epsilon=9.0, delta=0.1)
+    with pytest.raises(Unreachable):
+        table.time_for(epsilon=1e-3, delta=1e-6)
+    for epsilon in (math.nan, -1.0):
+        with pytest.raises(InvalidDescription, match="epsilon"):
+            table.time_for(epsilon=epsilon, delta=0.0)
+    with pytest.raises(InvalidDescription, match="delta"):
+        table.time_for(epsilon=0.6, delta=2.0)
+
+
 def test_levels_along_one_path_cost_the_earliest():
     made = described(drift_contraction=1.0)
     levels = NestedRelease.for_mu(made, {"team": 0.3, "everybody": 0.05})

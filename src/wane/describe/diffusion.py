@@ -135,7 +135,7 @@ class Process(Description):
         self, mu: float | None = None, *, epsilon: float | None = None, delta: float | None = None
     ) -> float:
         """Return the earliest time found that meets a mu, or an epsilon and a delta."""
-        return float(_privacy().time_for(self, _privacy().goal(mu, epsilon, delta)))
+        return float(_privacy().earliest(self, mu, epsilon, delta))
 
     @abstractmethod
     def at(self, time: float) -> Self:

@@ -11,11 +11,11 @@ from wane.describe.declared_diffusion import DeclaredDiffusion
 from wane.describe.diffusion import GaussianDiffusion, Process
 from wane.describe.hierarchy import BranchedRelease, NestedRelease
 from wane.describe.linear_diffusion import LinearDiffusion
-from wane.errors import InvalidDescription
+from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import GaussianDP
 from wane.numerics.roots import smallest_satisfying
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
-from wane.theorems.lemmas import declared_diffusions, linear_diffusions
+from wane.theorems.lemmas import declared_diffusions, linear_diffusions, reflected_chains
 
 RAISED = 2e-15
 """Relative amount by which mu is raised: more than the rounding of its formula."""
@@ -72,6 +72,29 @@ def goal(mu: float | None, epsilon: float | None, delta: float | None) -> float:
         raise InvalidDescription("target must be exactly one of: mu; epsilon and delta.")
     found = GaussianDP.from_target(epsilon=epsilon, delta=delta).mu
     return arguments.real("mu for epsilon and delta", found, above=0.0, cure="choose 0 < delta < 1")
+
+
+def earliest(
+    process: Process, mu: float | None, epsilon: float | None, delta: float | None
+) -> float:
+    """Return the earliest time found that meets a mu, or an epsilon and a delta.
+
+    Between mirrors, with a drift that is tabulated, an epsilon may be met without a delta.
+    """
+    pure = None
+    if isinstance(process, DeclaredDiffusion) and process.drift_values is not None:
+        if mu is None and epsilon is not None and not declared_diffusions.missing(process):
+            epsilon = arguments.real("epsilon", epsilon, least=0.0)
+            pure = reflected_chains.time_without_delta(process, epsilon)
+        if pure is not None and delta == 0.0:
+            return pure
+    try:
+        found = time_for(process, goal(mu, epsilon, delta))
+    except Unreachable:
+        if pure is None:
+            raise
+        return pure
+    return found if pure is None else min(found, pure)
 
 
 @singledispatch

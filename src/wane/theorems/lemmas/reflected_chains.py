@@ -27,6 +27,8 @@ FAR = 10.0
 TAIL = 1e-18
 WIDEST = 4.0
 """Steps whose noise is more widths of the interval than this are not followed."""
+LONGER = 16
+"""Times as many steps are tried at most to meet an epsilon."""
 MOST_WORK = 2**30
 """Steps times the square of the number of nodes: some minutes."""
 _ROOT = math.sqrt(2.0 * math.pi)
@@ -54,6 +56,24 @@ def pure_level(process: DeclaredDiffusion) -> float:
         rounding=32.0 * UNIT * (largest + eta * (start + slope * (high - low))),
     )
     return _level(chain, min(process.sensitivity, high - low))
+
+
+def time_without_delta(process: DeclaredDiffusion, epsilon: float) -> float | None:
+    """Return the earliest time found whose `pure_level` is at most epsilon, or None if none is.
+
+    Steps are doubled as long as that helps: beyond, the errors of the cells outgrow what is hidden.
+    """
+    eta, least = process.step_size, math.inf
+    low, high = 0, 1
+    while (level := pure_level(process.at(high * eta))) > epsilon:
+        if least < level or 2 * high > LONGER * process.steps:
+            return None
+        least, low, high = level, high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        met = pure_level(process.at(middle * eta)) <= epsilon
+        low, high = (low, middle) if met else (middle, high)
+    return high * eta
 
 
 @lru_cache(maxsize=32)
