@@ -107,8 +107,10 @@ def test_gaussian_links_lose_next_to_nothing(mu, size):
         assert profile(mp.mpf(found)) <= delta * (1 + mp.mpf("1e-12"))
         assert profile(mp.mpf(found) * (1 - mp.mpf("3e-4"))) >= delta
         assert chain.delta(found * (1 + 1e-6)) <= delta
-    assert chain.epsilon(float(profile(mp.mpf(0))) * 1.001) == 0.0 < chain.epsilon(
-        float(profile(mp.mpf(0))) * 0.99
+    assert (
+        chain.epsilon(float(profile(mp.mpf(0))) * 1.001)
+        == 0.0
+        < chain.epsilon(float(profile(mp.mpf(0))) * 0.99)
     )
 
 

@@ -204,7 +204,10 @@ def test_what_is_claimed_is_proven_again_and_both_are_exact(number, power):
     release = KernelRelease(before=before, matrix=ROWS, power=power)
     rows = mp.matrix([[mp.mpf(p) for p in row] for row in ROWS]) ** power
     rows = [[rows[i, j] for j in range(3)] for i in range(3)]
-    proven, claimed = verifier.kernel_amplification(release), kernel_amplification(release).guarantee
+    proven, claimed = (
+        verifier.kernel_amplification(release),
+        kernel_amplification(release).guarantee,
+    )
     for e in EPSILONS:
         exact = after(profile, rows, e)
         found = upper(proven, e)
@@ -256,7 +259,10 @@ def test_diffusions_before_a_kernel():
     process = BrownianMechanism(sensitivity=1.0, time=2.0, adjacency=Adjacency.ZERO_OUT)
     release = KernelRelease(before=process, matrix=ROWS)
     profile = gaussian(mp.mpf(process.charged_sensitivity) / 2)
-    proven, claimed = verifier.kernel_amplification(release), kernel_amplification(release).guarantee
+    proven, claimed = (
+        verifier.kernel_amplification(release),
+        kernel_amplification(release).guarantee,
+    )
     for e in EPSILONS:
         exact = after(profile, ROWS, e)
         assert abs(upper(proven, e) - exact) <= mp.mpf("1e-9") * exact

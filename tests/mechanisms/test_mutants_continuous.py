@@ -130,6 +130,21 @@ def test_kernels_that_make_no_sense_are_refused(kind, changes):
         kind(**given)
 
 
+def test_every_statement_about_an_input_is_made():
+    kernel = LaplaceKernel(diameter=1.0, scale=1.0)
+    found = kernel.amplify(epsilon=1.0, delta=0.25)
+    assert list(found) == ["dobrushin", "doeblin", "ultra_mixing", "exact"]
+    m = 1 + mp.expm1(1) / mp.mpf(0.25)
+    near_and_not_below(found["dobrushin"].delta, mp.mpf(0.25) * (1 - mp.exp(-0.5)))
+    assert found["exact"].epsilon == found["dobrushin"].epsilon == 1.0
+    assert found["exact"].delta == 0.0 and m > mp.e
+    for name, share in (("doeblin", 1 - mp.exp(-0.5)), ("ultra_mixing", 1 - mp.exp(-1))):
+        near_and_not_below(found[name].epsilon, mp.log1p(share * mp.expm1(1)))
+    near = kernel.amplify(epsilon=0.25, delta=0.5)["exact"].delta
+    m = 1 + mp.expm1(0.25) / mp.mpf(0.5)
+    near_and_not_below(near, mp.mpf(0.5) * (1 - mp.exp((mp.log(m) - 1) / 2)))
+
+
 def test_powers_multiply_and_multipliers_begin_at_one():
     kernel = GaussianKernel(diameter=1.0, noise_std=1.0, projected=True, times=3)
     assert kernel.power(4).times == 12 and kernel.power(1) == kernel

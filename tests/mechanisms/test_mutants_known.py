@@ -150,9 +150,7 @@ def test_powers_through_few_rows_are_within_their_error(monkeypatch, times):
     later = rng.random((10, 3)) * [1.0, 1e-3, 1e3]
     last = few.rows @ later
     wrong = np.abs(last) * 1e-12
-    made, error = few.applied(
-        core, last, last_error=wrong.max(axis=0), largest=later.max(axis=0)
-    )
+    made, error = few.applied(core, last, last_error=wrong.max(axis=0), largest=later.max(axis=0))
     exact = multiplied(power, exact_rows(later))
     for j in range(3):
         worst = max(abs(exact[i][j] - Fraction(float(made[i, j]))) for i in range(10))

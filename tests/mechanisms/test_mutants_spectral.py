@@ -104,8 +104,8 @@ def test_pulled_motion_has_its_stationary_law_and_is_a_semigroup():
 @pytest.mark.parametrize(
     ("drift", "spread"),
     [
-        (lambda x: np.where(x > 1.4, np.nan, 0.0), lambda x: np.ones_like(x)),
-        (lambda x: np.where(x > 1.4, np.inf, 0.0), lambda x: np.ones_like(x)),
+        (lambda x: np.where(x > 1.4, np.nan, 0.0), np.ones_like),
+        (lambda x: np.where(x > 1.4, np.inf, 0.0), np.ones_like),
         (still, lambda x: np.where(x > 1.4, 0.0, 1.0)),
         (still, lambda x: np.where(x > 1.4, -1.0, 1.0)),
         (still, lambda x: np.where(x > 1.4, np.nan, 1.0)),
@@ -119,8 +119,8 @@ def test_coefficients_that_are_unusable_somewhere_are_refused(drift, spread):
 def test_ends_of_the_interval_are_in_order():
     for low, high in ((1.0, 1.0), (1.0, 0.5), (math.nan, 1.0)):
         with pytest.raises(InvalidDescription):
-            ReflectedDiffusion(still, lambda x: np.ones_like(x), low, high)
-    hill = ReflectedDiffusion(lambda x: 40.0 + still(x), lambda x: np.ones_like(x), LOW, HIGH)
+            ReflectedDiffusion(still, np.ones_like, low, high)
+    hill = ReflectedDiffusion(lambda x: 40.0 + still(x), np.ones_like, LOW, HIGH)
     with pytest.raises(NoTheoremApplies, match="narrow the interval"):
         hill.spectrum  # noqa: B018
 
@@ -128,7 +128,7 @@ def test_ends_of_the_interval_are_in_order():
 # pairs of starts
 
 
-def quadrature(process, order, time, first, second, error=0.0):
+def quadrature(process, order, time, first, second, *, error=0.0):
     """The divergence between two starts by the finer rule."""
     nodes, weights = process.finer_rule()
     p = process.ratio(time, np.array([first]), nodes)[0] + error
@@ -142,7 +142,7 @@ def test_divergences_and_their_slopes(process, order):
     pair = WorstPair(process, 0.3, 1e-6)
     starts = np.array([0.2, 1.1])
     for first, second in (starts, starts[::-1]):
-        exact = quadrature(process, order, 0.3, first, second, 1e-6)
+        exact = quadrature(process, order, 0.3, first, second, error=1e-6)
         ratios = process.ratio(0.3, np.array([first, second]), process.nodes)
         found = pair.divergences(order, ratios[:1], ratios[1:], process.weights)
         assert found.tolist() == pytest.approx([exact], rel=1e-9)

@@ -125,11 +125,15 @@ def test_a_modulus_must_not_fall_but_by_rounding():
     def bent(depth):
         return lambda t, u: u if t == 1 else min(u, 1.0) - depth * (u > 2.0)
 
-    with pytest.raises(InvalidDescription, match=r"at 2\.[01][0-9]* than at 1\.[89][0-9]* in step 2"):
+    with pytest.raises(
+        InvalidDescription, match=r"at 2\.[01][0-9]* than at 1\.[89][0-9]* in step 2"
+    ):
         flat(2, 0.0, modulus=bent(1e-8), distance=8.0)
     assert flat(2, 0.0, modulus=bent(1e-10), distance=8.0).mu > 0.0
     # the first fall above zero is named, not a later one
-    with pytest.raises(InvalidDescription, match=r"at 1\.[01][0-9]* than at 0\.[89][0-9]* in step 2"):
+    with pytest.raises(
+        InvalidDescription, match=r"at 1\.[01][0-9]* than at 0\.[89][0-9]* in step 2"
+    ):
         flat(
             2,
             0.0,

@@ -17,9 +17,9 @@ from wane.modulus import (
     hoelder,
     smooth,
     smooth_convex,
+    steps as made_of,
     sum_of_parts,
 )
-from wane.modulus import steps as made_of
 
 mp = mpmath.mp.clone()
 mp.dps = 40
@@ -289,13 +289,9 @@ def test_one_bounded_set_bounds_what_came_before():
     # iterates are only as close as the widest of the sets
     wider = fine_tuned(run(**given), run(**given | {"domain": wane.Ball(50.0), "steps": 1}))
     assert wider.mu > one.mu * 1.02
-    unbounded = fine_tuned(
-        run(**given), run(**given | {"domain": wane.Unbounded(), "steps": 1})
-    )
+    unbounded = fine_tuned(run(**given), run(**given | {"domain": wane.Unbounded(), "steps": 1}))
     assert unbounded.mu == pytest.approx(
-        fine_tuned(
-            *(run(**given | {"domain": wane.Unbounded(), "steps": n}) for n in (70, 1))
-        ).mu
+        fine_tuned(*(run(**given | {"domain": wane.Unbounded(), "steps": n}) for n in (70, 1))).mu
     )
 
 

@@ -1,4 +1,4 @@
-"""Records made ready for samples: no gradient is longer than its bound, and null records are null."""
+"""Records made ready for samples: no gradient exceeds its bound, and null records are null."""
 
 import math
 from fractions import Fraction
@@ -52,7 +52,7 @@ def test_rows_are_scaled_down_to_just_below_their_norm(norm, whole):
 
 @pytest.mark.parametrize(("records", "columns"), [(1, 1), (1000, 20), (10**6, 5)])
 def test_margins_cover_the_roundings_of_a_sum(records, columns):
-    """2.5 n (terms + 32) and what a row needs, in units of 2^-53; terms of a block and of blocks."""
+    """2.5 n (terms + 32) and what a row needs, in units of 2^-53; terms of a block and blocks."""
     unit, terms = Fraction(1, 2**53), 1024 + Fraction(records, 256)
     for whole, count in ((False, terms), (True, max(terms, records))):
         wanted = (Fraction(5, 2) * records * (count + 32) + columns + 128) * unit
