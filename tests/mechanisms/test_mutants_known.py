@@ -173,6 +173,22 @@ def test_errors_of_powers_add_up_as_is_said():
         assert size > 0.0
 
 
+def test_what_rounding_adds_to_products_with_few_rows():
+    """|Z| |G| rounding |S X| and |Z| rounding |G S X|, column by column."""
+    few = low_rank.FewRows.of(low_rank_kernel(np.random.default_rng(2)), 0.0)
+    kept = len(few.chosen)
+    last = few.rows @ np.random.default_rng(3).random((10, 2))
+    core = low_rank.Core(np.eye(kept) * 2.0, 0.0)
+    none = np.zeros(2)
+    _, error = few.applied(core, last, last_error=none, largest=none)
+    z, g = low_rank.norm(few.weights), low_rank.norm(core.small)
+    most = np.abs(last).max(axis=0)
+    exact = z * rounding(kept) * (g * most + 2.0 * most)
+    assert np.all(error >= exact) and np.all(error <= exact * (1 + 2e-9))
+    _, more = few.applied(core, last, last_error=none + 0.25, largest=none + 4.0)
+    assert more == pytest.approx(exact + z * g * 0.25, rel=1e-8)
+
+
 def test_products_in_blocks_and_the_bound_on_their_error(monkeypatch):
     rng = np.random.default_rng(3)
     first, second = rng.normal(size=(4, 23)), rng.normal(size=(23, 6))

@@ -63,6 +63,13 @@ def test_powers_through_few_rows_end_early_once_rows_agree():
     assert made.ceiling <= 1e-12 and made.relative_error < 1e-6
 
 
+@pytest.mark.parametrize("times", range(33, 48))
+def test_ceilings_of_powers_that_end_early_count_no_step_twice(times):
+    made = MarkovKernel(matrices.Trusted(lazy(5, 0.1)), relative_error=3e-8)._by_rows(times, [])
+    assert made is not None
+    assert 0.1**times * (1 - 1e-9) <= made.ceiling <= 0.1 ** (times // 2)
+
+
 def test_what_two_crowds_never_share_is_lost_mass():
     crowds = np.kron(np.eye(2), np.full((3, 3), 1 / 3))
     for lost, wrong in ((0.0, 0.0), (1e-9, 0.0), (0.0, 1e-9)):

@@ -1,15 +1,28 @@
 """Records made ready for samples: no gradient exceeds its bound, and null records are null."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 
-from wane.errors import InvalidDescription
+from wane.certificates import certify
+from wane.errors import InvalidDescription, Unreachable
 from wane.losses import Huber, Logistic, Softmax, Squared
-from wane.sampling import GaussianPotential, GradientPotential, Target, sums
+from wane.sampling import (
+    GaussianPotential,
+    GradientPotential,
+    Target,
+    calibrated,
+    integrator,
+    mean_posterior,
+    sums,
+)
+from wane.sampling.planning import Wish, plan_posterior
 from wane.sampling.sums import LinearChainSums, LocationChainSums, MeanChainSums, total_norm
+from wane.theorems.gibbs.transfer import exact_draws
 
 
 def squared_norm(row):
@@ -200,3 +213,51 @@ def test_constants_of_normal_laws_hold_for_the_true_matrix():
     assert (many.target.strong_convexity, many.target.smoothness) == (2.0, 3.0)
     assert many.gradient(np.array([[2.0, 1.0]])).tolist() == [[2.0, 6.0]]
     assert many.target.laplacian_lipschitz == 0.0 and many.target.dimension == 2
+
+
+def test_long_tables_round_more_in_one_go():
+    rows = np.full((3000, 1), 2.0)
+    plain, whole = sums._shortened(rows.copy(), 1.0), sums._shortened(rows.copy(), 1.0, whole=True)
+    assert whole[0, 0] < plain[0, 0] < 1.0
+    assert plain[0, 0] == pytest.approx(1.0 - sums._margin(3000, 1), rel=1e-15)
+
+
+@pytest.mark.parametrize("h", [1e-6, 0.01, 0.1, 0.25, 0.2999, 0.3, 0.5])
+def test_series_of_the_exact_step_keep_all_digits(h):
+    """At the change from one formula to the other too."""
+    mp = mpmath.mp.clone()
+    mp.dps = 50
+    for found, exact in (
+        (integrator._tanh_gap(h), h - 2 * mp.tanh(mp.mpf(h) / 2)),
+        (integrator._lag(h), h - (1 - mp.exp(-mp.mpf(h)))),
+    ):
+        assert abs(found / exact - 1) <= mp.mpf("3e-14" if h >= 0.3 else "1.5e-15")
+
+
+def posterior(**changes):
+    return mean_posterior(
+        np.full((50, 2), 0.25), norm=1.0, prior_precision=0.5, **changes
+    ).posterior
+
+
+def test_plans_with_given_steps_are_asked_what_they_cost():
+    wish = Wish(epsilon=1.0, delta=1e-5, step_size=0.01, steps=7, coldest=0.0, samples=2)
+    run = plan_posterior(posterior(), wish)
+    assert (run.step_size, run.steps, run.samples) == (0.01, 7, 2)
+    assert certify(run).epsilon(1e-5) <= 1.0
+    warm = plan_posterior(posterior(), replace(wish, temperature=1e4))
+    assert warm.posterior.temperature == 1e4
+    with pytest.raises(Unreachable, match="raise temperature"):
+        plan_posterior(posterior(), replace(wish, temperature=1e-4))
+    for wrong in ({"epsilon": -0.5}, {"delta": 0.0}, {"delta": 1.5}, {"coldest": -0.5}):
+        with pytest.raises(InvalidDescription):
+            plan_posterior(posterior(), replace(wish, **wrong))
+
+
+def test_temperatures_are_the_lowest_that_meet_the_promise():
+    for samples in (1, 3):
+        found = calibrated(posterior(), epsilon=1.0, delta=1e-5, samples=samples, coldest=0.0)
+        assert exact_draws(found, samples=samples).epsilon(1e-5) <= 1.0
+        colder = replace(found, temperature=found.temperature * (1 - 1e-6))
+        assert exact_draws(colder, samples=samples).epsilon(1e-5) > 1.0
+    assert calibrated(posterior(), epsilon=1.0, delta=1e-5, coldest=1e6).temperature == 1e6
