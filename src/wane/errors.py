@@ -44,3 +44,8 @@ class UnscaledFeatures(PrivacyWarning):
 
 class NothingGained(PrivacyWarning):
     """The guarantee would be the same if every iterate were published."""
+
+
+def reason_of(error: OSError | ValueError) -> str:
+    """Return why the system does not open a file, in its words, which do not name the file."""
+    return getattr(error, "strerror", None) or "the name is not one of a file"

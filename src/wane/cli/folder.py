@@ -15,7 +15,7 @@ from typing import Any
 from wane import report
 from wane.certificates import with_files
 from wane.describe.files import sha256_of
-from wane.errors import InvalidDescription
+from wane.errors import InvalidDescription, reason_of
 from wane.signing import ENVELOPE
 
 OURS = frozenset(
@@ -196,8 +196,7 @@ def complaints(place: Path) -> Iterator[None]:
     except (OSError, ValueError) as error:
         if isinstance(error, InvalidDescription):
             raise
-        reason = getattr(error, "strerror", None) or "the name is not one of a file"
-        raise InvalidDescription(f"{place!s:.120} cannot be written: {reason}.") from None
+        raise InvalidDescription(f"{place!s:.120} cannot be written: {reason_of(error)}.") from None
 
 
 def write_certificate(folder: Path, document: dict[str, Any]) -> dict[str, Any]:

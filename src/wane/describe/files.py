@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Any, NoReturn
 
-from wane.errors import InvalidDescription
+from wane.errors import InvalidDescription, reason_of
 
 MOST_DIGITS = 400
 """No number of a description needs as many; longer ones take quadratic time to read."""
@@ -79,8 +79,7 @@ def read_table(path: str | Path, *, most_bytes: int = MOST_BYTES) -> Any:
     except IsADirectoryError:
         raise InvalidDescription(f"{file!s:.120} must be a file, got a directory.") from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "the name is not one of a file"
-        raise InvalidDescription(f"{file!s:.120} cannot be read: {reason}.") from None
+        raise InvalidDescription(f"{file!s:.120} cannot be read: {reason_of(error)}.") from None
     if len(raw) > most_bytes:
         raise InvalidDescription(
             f"{file} must be at most {most_bytes} bytes, got more; is this a description?"

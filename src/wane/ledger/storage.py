@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from wane.describe.files import read_json
-from wane.errors import InvalidDescription, WaneError
+from wane.errors import InvalidDescription, WaneError, reason_of
 
 FORMAT = 2
 FORMATS = (1, FORMAT)
@@ -215,9 +215,8 @@ def _check_name(path: Path) -> None:
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "the name is not one of a file"
         raise InvalidDescription(
-            f"ledger must be a file, got {str(path)!a:.120}: {reason}."
+            f"ledger must be a file, got {str(path)!a:.120}: {reason_of(error)}."
         ) from None
 
 

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wane.errors import InvalidDescription, MissingExtra
+from wane.errors import InvalidDescription, MissingExtra, reason_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -119,8 +119,9 @@ def _bytes_of(name: str, place: Path) -> bytes:
         with place.open("rb") as stream:
             raw = stream.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "the name is not one of a file"
-        raise InvalidDescription(f"{name} {place!s:.120} cannot be read: {reason}.") from None
+        raise InvalidDescription(
+            f"{name} {place!s:.120} cannot be read: {reason_of(error)}."
+        ) from None
     if len(raw) > MOST_BYTES:
         raise InvalidDescription(f"{name} {place!s:.120} must be a key in PEM, got a large file.")
     return raw
@@ -138,8 +139,7 @@ def _write_new(place: Path, content: bytes, mode: int) -> None:
             f"{place!s:.120} must not exist yet; a key is never replaced, name another file."
         ) from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "the name is not one of a file"
-        raise InvalidDescription(f"{place!s:.120} cannot be written: {reason}.") from None
+        raise InvalidDescription(f"{place!s:.120} cannot be written: {reason_of(error)}.") from None
 
 
 def _require_library() -> None:

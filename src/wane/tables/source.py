@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
-from wane.errors import InvalidDescription, MissingExtra
+from wane.errors import InvalidDescription, MissingExtra, reason_of
 
 STANDARD_INPUT = "-"
 
@@ -169,8 +169,7 @@ def open_source(
     except (OSError, ValueError) as error:
         if isinstance(error, InvalidDescription):
             raise
-        reason = getattr(error, "strerror", None) or "the name is not one of a file"
-        raise InvalidDescription(f"{shown} cannot be read: {reason}.") from None
+        raise InvalidDescription(f"{shown} cannot be read: {reason_of(error)}.") from None
     if not start:
         raise InvalidDescription(f"{shown} must hold a table, got an empty file.")
     if start == MAGIC or file.suffix.lower() in {".parquet", ".pq"}:
