@@ -17,8 +17,9 @@ from wane.cli.options import (
     Result,
     Verb,
     account_of,
-    add_account,
     add_checkpoint,
+    add_release,
+    add_seed,
     checkpoint_of,
     confirm,
     earlier_releases,
@@ -97,9 +98,7 @@ def _register_fit(verb: Verb) -> None:
         metavar="K",
         help="protect people who have up to K rows (default: as the schema says, else 1)",
     )
-    fitting.add_argument("--out", required=True, metavar="DIR", help="new folder for the release")
-    fitting.add_argument("--force", action="store_true", help="replace an earlier release")
-    add_account(fitting)
+    add_release(fitting)
     add_checkpoint(fitting)
     fitting.add_argument(
         "--release-noise",
@@ -120,9 +119,7 @@ def _register_fit(verb: Verb) -> None:
         metavar="MIB",
         help="read a larger Parquet table anew at each step, in the file's order (default 1024)",
     )
-    fitting.add_argument(
-        "--seed-voids-privacy", type=whole, metavar="N", help="repeatable, and not private at all"
-    )
+    add_seed(fitting)
 
 
 def _register_predict(verb: Verb) -> None:
@@ -230,19 +227,6 @@ def schema(options: Namespace) -> Result:
     return {"written": str(options.out)}, f"{options.out} written; fill in types and bounds"
 
 
-def _rows_per_person(options: Namespace, described: Schema) -> int:
-    """The declared number; a command may ask for more protection than the schema, never less."""
-    asked = options.rows_per_person
-    if asked is None:
-        return described.rows_per_person
-    if arguments.whole("--rows-per-person", asked, least=1) < described.rows_per_person:
-        raise InvalidDescription(
-            f"--rows-per-person must be at least {described.rows_per_person}, as the schema says, "
-            f"got {asked}; correct the schema if nobody has as many."
-        )
-    return int(asked)
-
-
 def _estimator(options: Namespace, described: Schema) -> Any:
     kind = models_by_command()[options.model]
     arguments.real("epsilon", options.epsilon, above=0.0)
@@ -251,7 +235,7 @@ def _estimator(options: Namespace, described: Schema) -> Any:
         epsilon=options.epsilon,
         delta=options.delta,
         adjacency=Adjacency(options.adjacency),
-        rows_per_person=_rows_per_person(options, described),
+        rows_per_person=described.rows_of_a_person(options.rows_per_person, "--rows-per-person"),
         feature_norm=described.feature_norm,
         account=account_of(options),
         checkpoint=checkpoint_of(options),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from wane.certificates import Particulars
-from wane.errors import InvalidDescription
+from wane.errors import InvalidDescription, reason_of
 
 Result = tuple[dict[str, Any], str]
 """What a command answers: JSON-ready data, and the same as text."""
@@ -48,6 +48,13 @@ def whole(text: str) -> int:
         raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r:.60}") from None
 
 
+def add_release(parser: Any) -> None:
+    """Add --out and --force for the folder of a release, and what `add_account` adds."""
+    parser.add_argument("--out", required=True, metavar="DIR", help="new folder for the release")
+    parser.add_argument("--force", action="store_true", help="replace an earlier release")
+    add_account(parser)
+
+
 def add_account(parser: Any) -> None:
     """Add --ledger, and what page one of the certificate says of the records and their holder."""
     parser.add_argument("--ledger", metavar="FILE", help="enter the release there, with --dataset")
@@ -55,6 +62,13 @@ def add_account(parser: Any) -> None:
         "--new", action="store_true", help="begin an account, and the ledger if there is none"
     )
     add_particulars(parser)
+
+
+def add_seed(parser: Any) -> None:
+    """Add --seed-voids-privacy."""
+    parser.add_argument(
+        "--seed-voids-privacy", type=whole, metavar="N", help="repeatable, and not private at all"
+    )
 
 
 def add_particulars(parser: Any) -> None:
@@ -137,8 +151,9 @@ def _key_in(place: Path) -> bytes:
             "read, for instance with: (umask 077; openssl rand -out FILE 32)"
         ) from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "the name is not one of a file"
-        raise InvalidDescription(f"--key-file {place!s:.120} cannot be read: {reason}.") from None
+        raise InvalidDescription(
+            f"--key-file {place!s:.120} cannot be read: {reason_of(error)}."
+        ) from None
     if shared:
         raise InvalidDescription(
             f"--key-file {place!s:.120} must be readable by its owner only; say chmod 600 FILE, or "

@@ -16,7 +16,8 @@ from wane.cli.options import (
     Result,
     Verb,
     account_of,
-    add_account,
+    add_release,
+    add_seed,
     confirm,
     earlier_releases,
     number,
@@ -83,13 +84,9 @@ def register(verb: Verb) -> None:
     made.add_argument(
         "--no-intercept", dest="intercept", action="store_false", default=None, help=words
     )
-    made.add_argument("--out", required=True, metavar="DIR", help="new folder for the release")
-    made.add_argument("--force", action="store_true", help="replace an earlier release")
-    add_account(made)
+    add_release(made)
     made.add_argument("--progress", action="store_true", help="show steps and time")
-    made.add_argument(
-        "--seed-voids-privacy", type=whole, metavar="N", help="repeatable, and not private at all"
-    )
+    add_seed(made)
 
 
 def sample(options: Namespace) -> Result:
@@ -120,12 +117,7 @@ def _described(path: Path) -> Job:
     given = files.read_table(path)
     if not isinstance(given, dict) or given.get("kind") != KIND:
         raise InvalidDescription(f'{path} must describe a posterior: kind = "{KIND}".')
-    known = {f.name for f in fields(Job)} | {"kind"}
-    unknown = sorted(set(given) - known)
-    if unknown:
-        raise InvalidDescription(
-            f"{path} must not hold {unknown[0]!r:.60}; known are {', '.join(sorted(known))}."
-        )
+    arguments.known_keys(str(path), given, ("kind", *(f.name for f in fields(Job))))
     said = {name: value for name, value in given.items() if name != "kind"}
     arguments.kind("intercept", said.get("intercept", True), (bool,))
     for name in ("data", "schema"):

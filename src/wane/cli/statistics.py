@@ -12,7 +12,8 @@ from wane.cli.options import (
     Result,
     Verb,
     account_of,
-    add_account,
+    add_release,
+    add_seed,
     confirm,
     earlier_releases,
     number,
@@ -59,12 +60,8 @@ def register(verb: Verb) -> None:
     made.add_argument("--probabilities", metavar="P,Q", help="of quantiles (default 0.25,0.5,0.75)")
     words = "protect people who have up to K rows (default: as the schema says, else 1)"
     made.add_argument("--rows-per-person", type=whole, metavar="K", help=words)
-    made.add_argument("--out", required=True, metavar="DIR", help="new folder for the release")
-    made.add_argument("--force", action="store_true", help="replace an earlier release")
-    add_account(made)
-    made.add_argument(
-        "--seed-voids-privacy", type=whole, metavar="N", help="repeatable, and not private at all"
-    )
+    add_release(made)
+    add_seed(made)
 
 
 def publish(options: Namespace) -> Result:

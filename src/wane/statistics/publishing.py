@@ -90,7 +90,7 @@ def publish(
     The table is read and everything is checked, calibrated and certified first; then the release is
     entered in the account, and only then noise is drawn.
     """
-    persons = _persons(rows_per_person, schema)
+    persons = schema.rows_of_a_person(rows_per_person)
     plan = planned(statistic, epsilon=epsilon, delta=delta, levels=levels, rows_per_person=persons)
     exact, rows = _computed(statistic, data, schema)
     public = rows if statistic.in_place else None
@@ -194,18 +194,6 @@ def _computed(statistic: Statistic, data: Any, schema: Schema) -> tuple[Array, i
     if rows > MOST_ROWS:
         raise InvalidDescription(f"data must have at most {MOST_ROWS} rows, got more.")
     return statistic.finished(total), rows
-
-
-def _persons(asked: int | None, schema: Schema) -> int:
-    """The declared number; a call may ask for more protection than the schema, never less."""
-    if asked is None:
-        return schema.rows_per_person
-    if arguments.whole("rows_per_person", asked, least=1) < schema.rows_per_person:
-        raise InvalidDescription(
-            f"rows_per_person must be at least {schema.rows_per_person}, as the schema says, got "
-            f"{asked}; correct the schema if nobody has as many."
-        )
-    return asked
 
 
 def _process(plan: BrownianMechanism | NestedRelease) -> Any:

@@ -179,6 +179,20 @@ class Schema:
         text = json.dumps(self.to_fields(), separators=(",", ":"))  # the order of columns counts
         return hashlib.sha256(text.encode()).hexdigest()
 
+    def rows_of_a_person(self, asked: int | None, name: str = "rows_per_person") -> int:
+        """Return the declared number, or what is asked: more protection than declared, never less.
+
+        `name` is the argument by which it is asked for.
+        """
+        if asked is None:
+            return self.rows_per_person
+        if arguments.whole(name, asked, least=1) < self.rows_per_person:
+            raise InvalidDescription(
+                f"{name} must be at least {self.rows_per_person}, as the schema says, got {asked}; "
+                "correct the schema if nobody has as many."
+            )
+        return int(asked)
+
     @classmethod
     def from_file(cls, path: str | Path) -> Schema:
         """Return the schema in a TOML or JSON file; all its mistakes are told, with their lines."""
