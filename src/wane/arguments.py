@@ -163,6 +163,13 @@ def member(name: str, value: object, kind: type[E]) -> E:
     raise InvalidDescription(f"{name} must be one of {names}, got {value!r:.60}.")
 
 
+def choice(name: str, value: object, kind: type[E]) -> E:
+    """Return the member itself, or the one that a word names, with `-` or `_` between its parts."""
+    if isinstance(value, kind):
+        return value
+    return member(name, value.replace("_", "-") if isinstance(value, str) else value, kind)
+
+
 def sequence(name: str, values: object) -> tuple[Any, ...]:
     """Return a list, tuple or array as a tuple, so that descriptions compare and hash."""
     if isinstance(values, np.ndarray) and values.ndim:

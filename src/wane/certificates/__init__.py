@@ -8,18 +8,16 @@ from wane.certificates.curves import Axis, Curve, curve
 from wane.certificates.document import (
     Circumstances,
     Particulars,
-    certificate_document,
-    certificate_schema,
-    configuration_hash,
-    is_sealed,
-    with_files,
-)
-from wane.certificates.fields import (
     bracket_fields,
     calibrated_fields,
+    certificate_document,
     certificate_fields,
+    certificate_schema,
     composition_epsilon,
+    configuration_hash,
+    is_sealed,
     verdict_fields,
+    with_files,
 )
 from wane.certificates.parts import CertifiedRelease
 from wane.certificates.positions import mu_by_position, mu_of_group

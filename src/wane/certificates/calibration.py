@@ -108,16 +108,10 @@ def calibrate(
     arguments.kind("run", run, (NoisyDescent, NoisyDescentAscent))
     attacks = {"advantage": advantage, "attack": attack, "guess": guess}
     goal = goal_of(epsilon=epsilon, delta=delta, renyi=renyi, zcdp=zcdp, mu=mu, **attacks)
-    found: Calibrated[Run] = _SEARCHES[_over(over)](run, _Search(goal, facts))
+    found: Calibrated[Run] = _SEARCHES[arguments.choice("over", over, Over)](
+        run, _Search(goal, facts)
+    )
     return found
-
-
-def _over(over: Over | str) -> Over:
-    try:
-        return Over(over.replace("_", "-") if isinstance(over, str) else over)
-    except ValueError:
-        names = ", ".join(o.value for o in Over)
-        raise InvalidDescription(f"over must be one of {names}, got {over!r}.") from None
 
 
 @dataclass(frozen=True)

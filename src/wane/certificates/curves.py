@@ -65,7 +65,7 @@ def curve(
     are the first and the last if left out: the later a record is used, the less it fades.
     """
     arguments.kind("run", run, (NoisyDescent, NoisyDescentAscent))
-    axis = _axis(over)
+    axis = arguments.choice("over", over, Axis)
     arguments.real("delta", delta, above=0.0, most=1.0)
     arguments.whole("points", points, least=2, most=10_000)
     if axis is Axis.POSITION:
@@ -98,14 +98,6 @@ def _position(name: str, value: float, least: int, most: int) -> int:
     """Return a batch's place in the order; a command line gives it as a float."""
     place = int(value) if isinstance(value, float) and value.is_integer() else value
     return arguments.whole(name, place, least=least, most=most)
-
-
-def _axis(over: Axis | str) -> Axis:
-    try:
-        return Axis(over.replace("_", "-") if isinstance(over, str) else over)
-    except ValueError:
-        names = ", ".join(a.value for a in Axis)
-        raise InvalidDescription(f"over must be one of {names}, got {over!r}.") from None
 
 
 def _grid(axis: Axis, start: float | None, stop: float | None, points: int) -> Sequence[float]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import platform
 from dataclasses import asdict, dataclass, replace
 from datetime import date
@@ -17,14 +18,14 @@ from typing import Any
 from wane._version import __version__
 from wane.certificates import wording
 from wane.certificates.analyse import composition_of
+from wane.certificates.calibration import Calibrated
 from wane.certificates.certificate import Certificate, delta_for, together
-from wane.certificates.fields import certificate_fields
-from wane.certificates.parts import gaussian_mu_of, json_number, power_of, zcdp_of
+from wane.certificates.parts import epsilon_of, gaussian_mu_of, json_number, power_of, zcdp_of
 from wane.certificates.wording import EarlierReleases, ExactNoise, NoiseSource
 from wane.describe import NoisyDescent, StatedRelease
 from wane.describe.kinds import description_to_fields
 from wane.errors import InvalidDescription, NoTheoremApplies
-from wane.theorems.theorem import Basis
+from wane.theorems.theorem import Applies, Basis, Finding, Verdict
 
 MOST_LETTERS = 200
 """Of a name on the page to sign, so that the page stays one."""
@@ -169,8 +170,7 @@ def certificate_document(
         "configuration_sha256": configuration_hash(certificate),
         "versions": _versions(),
     }
-    whole = _void(made) if circumstances.voids else made
-    return whole | {"document_sha256": _sha256(whole)}
+    return _sealed(_void(made) if circumstances.voids else made)
 
 
 def _words(
@@ -197,15 +197,17 @@ def _words(
 
 def with_files(document: dict[str, Any], hashes: dict[str, str]) -> dict[str, Any]:
     """Return the document with the SHA-256 of every file that is released with it, sealed anew."""
-    whole = {name: value for name, value in document.items() if name != "document_sha256"}
-    whole |= {"files": hashes}
-    return whole | {"document_sha256": _sha256(whole)}
+    return _sealed(document | {"files": hashes})
 
 
 def is_sealed(document: dict[str, Any]) -> bool:
     """Return whether the document's own hash is that of all else it says."""
+    return bool(document.get("document_sha256") == _sealed(document)["document_sha256"])
+
+
+def _sealed(document: dict[str, Any]) -> dict[str, Any]:
     whole = {name: value for name, value in document.items() if name != "document_sha256"}
-    return document.get("document_sha256") == _sha256(whole)
+    return whole | {"document_sha256": _sha256(whole)}
 
 
 def certificate_schema() -> dict[str, Any]:
@@ -365,3 +367,116 @@ def _void(made: dict[str, Any]) -> dict[str, Any]:
 def _taken_back(release: dict[str, Any]) -> dict[str, Any]:
     claims = {"epsilon": "infinity", "guarantee": None}
     return release | {name: value for name, value in claims.items() if name in release}
+
+
+def certificate_fields(
+    certificate: Certificate,
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    ran: bool = False,
+) -> dict[str, Any]:
+    """Return what a certificate says at one delta (or at one epsilon) as JSON-ready data.
+
+    A hypothesis that a runner enforces is only declared as long as nothing `ran`.
+    """
+    if epsilon is not None:
+        delta = delta_for(certificate, epsilon)
+    assert delta is not None
+    best = certificate.best(delta)
+    return {
+        "epsilon": json_number(epsilon_of(best.conclusion, delta)),
+        "delta": delta,
+        "mu": json_number(gaussian_mu_of(best.conclusion)),
+        "theorem": best.theorem.name,
+        "citation": str(best.theorem.source),
+        "adjacency": certificate.run.adjacency.value,
+        "release": description_to_fields(certificate.run)["release"],
+        "composition_epsilon": json_number(composition_epsilon(certificate, delta)),
+        "lower_bound_epsilon": json_number(certificate.lower_bound_epsilon(delta)),
+        "verdicts": verdict_fields(certificate, delta, ran=ran),
+    }
+
+
+def verdict_fields(
+    certificate: Certificate, delta: float, *, ran: bool = False
+) -> list[dict[str, Any]]:
+    """Return every theorem's answer as JSON-ready data."""
+    return [_verdict(v, delta, ran) for v in certificate.verdicts]
+
+
+def bracket_fields(certificate: Certificate, delta: float) -> dict[str, Any]:
+    """Return lower and upper bounds on epsilon and mu, and their ratios (None if not known)."""
+    lower, upper = certificate.bracket(delta)
+    lower_mu, upper_mu = certificate.bracket_mu(delta)
+    return {
+        "delta": delta,
+        "lower_epsilon": json_number(lower),
+        "upper_epsilon": json_number(upper),
+        "ratio": _ratio(lower, upper),
+        "lower_mu": json_number(lower_mu) if upper_mu is not None else None,
+        "upper_mu": json_number(upper_mu),
+        "mu_ratio": _ratio(lower_mu, upper_mu),
+        "theorem": certificate.best(delta).theorem.name,
+        "adjacency": certificate.run.adjacency.value,
+    }
+
+
+def _ratio(lower: float | None, upper: float | None) -> float | None:
+    if lower is None or upper is None or not lower > 0.0 or not math.isfinite(upper):
+        return None
+    return upper / lower
+
+
+def calibrated_fields(result: Calibrated[Any], delta: float) -> dict[str, Any]:
+    """Return a calibrated run, its certificate and the value that was searched for."""
+    return {
+        **certificate_fields(result.certificate, delta=delta),
+        "description": description_to_fields(result.run),
+        "value": result.value,
+        "over": result.over.value,
+        "limited": result.limited,
+        "note": result.note or None,
+        "target": {"words": str(result.goal), "reached": json_number(result.reached)},
+    }
+
+
+def composition_epsilon(certificate: Certificate, delta: float) -> float | None:
+    """Return epsilon of the same run with every iterate released; None if nothing applies."""
+    if not isinstance(certificate.run, NoisyDescent):
+        return None
+    try:
+        composed = composition_of(certificate.run).for_persons(certificate.rows_per_person)
+        return composed.epsilon(delta)
+    except NoTheoremApplies:
+        return None
+
+
+def _verdict(verdict: Verdict[Any], delta: float, ran: bool) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "theorem": verdict.theorem.name,
+        "citation": str(verdict.theorem.source),
+        "applies": isinstance(verdict, Applies),
+        "epsilon": None,
+        "mu": None,
+        "hypotheses": [_finding(f, ran) for f in verdict.findings],
+        "obstacles": [],
+    }
+    if isinstance(verdict, Applies):
+        made["epsilon"] = json_number(epsilon_of(verdict.conclusion, delta))
+        made["mu"] = json_number(gaussian_mu_of(verdict.conclusion))
+    else:
+        made["obstacles"] = [_finding(f, ran) for f in verdict.obstacles]
+    return made
+
+
+def _finding(finding: Finding, ran: bool) -> dict[str, Any]:
+    enforced = finding.basis is Basis.ENFORCED
+    basis = Basis.DECLARED if enforced and not ran else finding.basis
+    return {
+        "statement": finding.statement,
+        "holds": finding.holds,
+        "because": finding.because,
+        "remedy": finding.remedy,
+        "basis": basis.value,
+    }

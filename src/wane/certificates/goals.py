@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from scipy.special import ndtri
 
@@ -29,6 +29,9 @@ _NOISY = Real(above=0.0, cure="zero would need infinite noise")
 class PrivacyGoal(Checked, ABC):
     """A promise that a certificate keeps or does not keep."""
 
+    promised: ClassVar[str]
+    """The field that holds what is promised."""
+
     def met_by(self, certificate: Certificate) -> bool:
         """Return whether the certificate meets the goal."""
         return self.level_of(certificate) <= self.level
@@ -42,22 +45,19 @@ class PrivacyGoal(Checked, ABC):
         """Return the mu of a Gaussian guarantee with this level: it only steers a search."""
 
     @property
-    @abstractmethod
     def level(self) -> float:
         """What is promised, in the goal's own measure."""
+        return float(getattr(self, self.promised))
 
 
 @dataclass(frozen=True)
 class ApproximateGoal(PrivacyGoal):
     """At most `epsilon` at `delta`."""
 
+    promised: ClassVar[str] = "epsilon"
+
     epsilon: NonNegative
     delta: Annotated[float, Real(above=0.0, most=1.0, cure="Gaussian noise is never pure")]
-
-    @property
-    def level(self) -> float:
-        """Epsilon."""
-        return float(self.epsilon)
 
     def level_of(self, certificate: Certificate) -> float:
         """Return epsilon at delta."""
@@ -77,13 +77,10 @@ class ApproximateGoal(PrivacyGoal):
 class RenyiGoal(PrivacyGoal):
     """A Renyi divergence of this order of at most `divergence`."""
 
+    promised: ClassVar[str] = "divergence"
+
     order: Annotated[float, Real(above=1.0)]
     divergence: Annotated[float, _NOISY]
-
-    @property
-    def level(self) -> float:
-        """The divergence."""
-        return float(self.divergence)
 
     def level_of(self, certificate: Certificate) -> float:
         """Return the divergence of this order."""
@@ -101,12 +98,9 @@ class RenyiGoal(PrivacyGoal):
 class ConcentratedGoal(PrivacyGoal):
     """Zero-concentrated privacy with this rho."""
 
-    zcdp: Annotated[float, _NOISY]
+    promised: ClassVar[str] = "zcdp"
 
-    @property
-    def level(self) -> float:
-        """The parameter rho."""
-        return float(self.zcdp)
+    zcdp: Annotated[float, _NOISY]
 
     def level_of(self, certificate: Certificate) -> float:
         """Return the least rho, infinite where no theorem gives one."""
@@ -125,12 +119,9 @@ class ConcentratedGoal(PrivacyGoal):
 class GaussianGoal(PrivacyGoal):
     """Gaussian privacy with this mu."""
 
-    mu: Annotated[float, _NOISY]
+    promised: ClassVar[str] = "mu"
 
-    @property
-    def level(self) -> float:
-        """The parameter mu."""
-        return float(self.mu)
+    mu: Annotated[float, _NOISY]
 
     def level_of(self, certificate: Certificate) -> float:
         """Return the least mu, infinite where no theorem gives one."""
@@ -155,15 +146,9 @@ class AdvantageGoal(PrivacyGoal):
     Claim.  The largest advantage is delta at epsilon 0.
     """
 
-    advantage: float
+    promised: ClassVar[str] = "advantage"
 
-    def __post_init__(self) -> None:
-        arguments.real("advantage", self.advantage, above=0.0, most=1.0)
-
-    @property
-    def level(self) -> float:
-        """The advantage."""
-        return float(self.advantage)
+    advantage: Annotated[float, Real(above=0.0, most=1.0)]
 
     def level_of(self, certificate: Certificate) -> float:
         """Return the largest advantage, never rounded down."""
@@ -181,6 +166,8 @@ class AdvantageGoal(PrivacyGoal):
 class DetectionGoal(PrivacyGoal):
     """At this false-positive rate no attack has a true-positive rate above `true_positive_rate`."""
 
+    promised: ClassVar[str] = "true_positive_rate"
+
     false_positive_rate: float
     true_positive_rate: float
 
@@ -192,11 +179,6 @@ class DetectionGoal(PrivacyGoal):
         arguments.real(
             "true_positive_rate", self.true_positive_rate, above=low, most=1.0, cure=cure
         )
-
-    @property
-    def level(self) -> float:
-        """The true-positive rate."""
-        return float(self.true_positive_rate)
 
     def level_of(self, certificate: Certificate) -> float:
         """Return the largest true-positive rate at this false-positive rate, never rounded down."""
@@ -223,6 +205,8 @@ class GuessGoal(PrivacyGoal):
     for the best test of p against 1 - p gains the hockey-stick divergence at the odds of the prior.
     """
 
+    promised: ClassVar[str] = "success"
+
     prior: float
     success: float
 
@@ -230,11 +214,6 @@ class GuessGoal(PrivacyGoal):
         p = arguments.real("prior", self.prior, above=0.0, most=_BELOW_ONE)
         cure = "the prior alone is right as often as max(prior, 1 - prior)"
         arguments.real("success", self.success, above=max(p, 1.0 - p), most=1.0, cure=cure)
-
-    @property
-    def level(self) -> float:
-        """The probability of a right guess."""
-        return float(self.success)
 
     def level_of(self, certificate: Certificate) -> float:
         """Return the probability that the best guess is right, never rounded down."""
