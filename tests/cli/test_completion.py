@@ -7,7 +7,7 @@ import pytest
 
 from wane.cli import main
 from wane.cli.completion import commands, script
-from wane.cli.main import OWN_MODULES, _parser
+from wane.cli.main import REGISTERS, _parser
 
 
 def offered(*words: str) -> set[str]:
@@ -45,10 +45,9 @@ def test_the_command_prints_it(capsys):
 def test_a_command_alone_is_parsed_as_among_all():
     """Only the module of the asked command describes it, with all that the whole parser knows."""
     whole = dict(commands(_parser()))
-    for name in OWN_MODULES:
+    for name in REGISTERS:
         alone = dict(commands(_parser(name)))
         assert set(alone) < set(whole)
         options = {name: parser.format_help() for name, parser in alone.items()}
         assert options == {name: whole[name].format_help() for name in alone}
-    inline = {"certify", "calibrate", "explain", "curve", "mixing", "mechanism", "kernel"}
-    assert set(whole) == {*OWN_MODULES, *inline, "reproduce", "completion"}
+    assert set(whole) == {*REGISTERS, "completion"}

@@ -12,7 +12,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -126,27 +126,6 @@ class _Parser(argparse.ArgumentParser):
         raise InvalidDescription(f"{message} (see {self.prog} --help).")
 
 
-OWN_MODULES = {
-    "demo": demo,
-    "schema": fit,
-    "fit": fit,
-    "predict": fit,
-    "score": score,
-    "check": check,
-    "sample": sample,
-    "release": statistics,
-    "audit": audit,
-    "plan": plan,
-    "ledger": ledger,
-    "serve": serve,
-    "statement": statement,
-    "key": sign,
-    "sign": sign,
-    "verify": verify,
-}
-"""Commands that a module registers: if one is asked for, the others need not be described."""
-
-
 def _parser(asked: str = "") -> argparse.ArgumentParser:
     """Return the parser of the module whose command is asked for, or of all commands."""
     parser = _Parser(
@@ -163,28 +142,55 @@ def _parser(asked: str = "") -> argparse.ArgumentParser:
             made.add_argument("spec", metavar="SPEC", help="description, a TOML or JSON file")
         return made
 
-    if asked in OWN_MODULES:
-        OWN_MODULES[asked].register(verb)
-        return parser
-    for part in (demo, fit, score, check, sample, statistics):
-        part.register(verb)
+    for register in [REGISTERS[asked]] if asked in REGISTERS else dict.fromkeys(REGISTERS.values()):
+        register(verb)
+    if asked not in REGISTERS:
+        completion.register(verb, lambda: parser)
+    return parser
 
+
+def _on_descriptions(verb: Any) -> None:
     _certify(verb("certify", commands.certify_spec, "certificate of a description"))
     words = "cheapest setting that meets a target"
     _calibrate(verb("calibrate", commands.calibrate_spec, words))
     add_delta(verb("explain", commands.explain_spec, "every theorem: applies, or what is missing"))
-    audit.register(verb)
-    plan.register(verb)
 
+
+def _on_curves_and_kernels(verb: Any) -> None:
     _curve(verb("curve", commands.curve_spec, "epsilon along steps, noise, step size or position"))
     _mixing(verb("mixing", commands.mixing_spec, "steps until projected Langevin forgets"))
     _mechanism(verb("mechanism", commands.mechanism, "release through a diffusion", spec=False))
     _kernel(verb("kernel", commands.kernel, "privacy amplified by a Markov kernel", spec=False))
     _figures(verb("reproduce", commands.reproduce, "the papers' figures, with CSV", spec=False))
-    for part in (ledger, serve, statement, sign, verify):
-        part.register(verb)
-    completion.register(verb, lambda: parser)
-    return parser
+
+
+REGISTERS: dict[str, Callable[[Any], None]] = {
+    "demo": demo.register,
+    "schema": fit.register,
+    "fit": fit.register,
+    "predict": fit.register,
+    "score": score.register,
+    "check": check.register,
+    "sample": sample.register,
+    "release": statistics.register,
+    "certify": _on_descriptions,
+    "calibrate": _on_descriptions,
+    "explain": _on_descriptions,
+    "audit": audit.register,
+    "plan": plan.register,
+    "curve": _on_curves_and_kernels,
+    "mixing": _on_curves_and_kernels,
+    "mechanism": _on_curves_and_kernels,
+    "kernel": _on_curves_and_kernels,
+    "reproduce": _on_curves_and_kernels,
+    "ledger": ledger.register,
+    "serve": serve.register,
+    "statement": statement.register,
+    "key": sign.register,
+    "sign": sign.register,
+    "verify": verify.register,
+}
+"""What describes each command, in the order of `wane --help`: if one is asked for, only it."""
 
 
 def _certify(parser: Any) -> None:
