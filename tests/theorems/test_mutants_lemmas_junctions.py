@@ -11,27 +11,27 @@ from wane.theorems.lemmas import isotonic
 from wane.theorems.lemmas.programme import LEAST
 
 wide = mp.clone()
-wide.dps = 1200
 
 
-def least_cost(log_shift, log_variance, log_product):
+def least_cost(log_shift, log_variance, log_product, digits=60):
     """The greatest convex minorant of the staircase of one block per entry."""
-    P, corners = wide.mpf(1), [(wide.mpf(0), wide.mpf(0))]
-    for s, u, g in zip(log_shift, log_variance, log_product, strict=True):
-        P *= wide.exp(wide.mpf(float(g)))
-        x, y = corners[-1]
-        step = wide.exp(wide.mpf(float(u))) / P**2, wide.exp(wide.mpf(float(s))) / P
-        corners.append((x + step[0], y + step[1]))
-    kept = corners[:1]
-    for x, y in corners[1:]:
-        while len(kept) > 1:
-            (x0, y0), (x1, y1) = kept[-2:]
-            if (y1 - y0) * (x - x1) < (y - y1) * (x1 - x0):
-                break
-            kept.pop()
-        kept.append((x, y))
-    pieces = ((b[1] - a[1]) ** 2 / (b[0] - a[0]) for a, b in pairwise(kept))
-    return mp.mpf(str(wide.fsum(pieces)))
+    with wide.workdps(digits):
+        P, corners = wide.mpf(1), [(wide.mpf(0), wide.mpf(0))]
+        for s, u, g in zip(log_shift, log_variance, log_product, strict=True):
+            P *= wide.exp(wide.mpf(float(g)))
+            x, y = corners[-1]
+            step = wide.exp(wide.mpf(float(u))) / P**2, wide.exp(wide.mpf(float(s))) / P
+            corners.append((x + step[0], y + step[1]))
+        kept = corners[:1]
+        for x, y in corners[1:]:
+            while len(kept) > 1:
+                (x0, y0), (x1, y1) = kept[-2:]
+                if (y1 - y0) * (x - x1) < (y - y1) * (x1 - x0):
+                    break
+                kept.pop()
+            kept.append((x, y))
+        pieces = ((b[1] - a[1]) ** 2 / (b[0] - a[0]) for a, b in pairwise(kept))
+        return mp.mpf(wide.fsum(pieces))
 
 
 @pytest.mark.parametrize("width", [0.3, 1.0, 3.0])
@@ -63,21 +63,32 @@ def test_products_that_rise_and_fall(seed):
     draw = np.random.default_rng(seed)
     product = np.concatenate([np.full(40, 10.0), np.full(90, -10.0), np.full(30, 10.0)])
     rows = draw.normal(0.0, 1.0, 160), draw.normal(0.0, 1.0, 160), product
-    assert near(isotonic.mu_squared(*rows), least_cost(*rows))
+    assert near(isotonic.mu_squared(*rows), least_cost(*rows, digits=1200))
     rows = rows[0], rows[1], -product
-    assert near(isotonic.mu_squared(*rows), least_cost(*rows))
+    assert near(isotonic.mu_squared(*rows), least_cost(*rows, digits=1200))
 
 
 def test_shifts_and_variances_of_very_different_size():
     shift = np.array([-340.0, 0.0, 340.0, -300.0])
     rows = shift, np.zeros(4), np.zeros(4)
-    assert near(isotonic.mu_squared(*rows), least_cost(*rows))
+    assert near(isotonic.mu_squared(*rows), least_cost(*rows, digits=1200))
     rows = np.zeros(4), shift, np.zeros(4)
-    assert near(isotonic.mu_squared(*rows), least_cost(*rows))
+    assert near(isotonic.mu_squared(*rows), least_cost(*rows, digits=1200))
     rows = np.array([-720.0, 0.0, -10.0, -700.0]), np.zeros(4), np.zeros(4)
-    assert near(isotonic.mu_squared(*rows), least_cost(*rows))
+    assert near(isotonic.mu_squared(*rows), least_cost(*rows, digits=1200))
     rows = np.zeros(2), np.array([0.0, -380.0]), np.array([-170.0, 0.0])
-    assert near(isotonic.mu_squared(*rows), least_cost(*rows))
+    assert near(isotonic.mu_squared(*rows), least_cost(*rows, digits=1200))
+
+
+def test_products_at_the_edge_of_a_chunk_are_not_rounded_down():
+    """The logarithm of the product is known to an ulp of two hundred."""
+    draw = np.random.default_rng(0)
+    for _ in range(100):
+        product = np.array([draw.uniform(100.0, 199.0), 0.0]) * draw.choice([-1.0, 1.0])
+        product[1] = draw.uniform(-0.5, 0.5)
+        for shift in (draw.uniform(-150.0, 150.0, 2), draw.uniform(-1.0, 1.0, 2)):
+            rows = shift, draw.normal(0.0, 1.0, 2), product
+            assert near(isotonic.mu_squared(*rows), least_cost(*rows, digits=600), "1e-12")
 
 
 @pytest.mark.parametrize("scale", [1e3, 1e5])

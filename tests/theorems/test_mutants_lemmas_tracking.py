@@ -172,6 +172,18 @@ def test_bent_moduli_are_followed_so_far_and_no_further(monkeypatch):
     )
 
 
+def test_long_distances_are_not_rounded_down():
+    """A fixed point is reached by powers of a factor near one, which lose some digits."""
+    for k in range(60):
+        ridge, steps = 0.001 * (1.0 + k / 61.0), 5000
+        losses = Objective(gradient_bound=1.0, smoothness=0.0, strong_convexity=0.0, ridge=ridge)
+        noise = GradientNoise(1.0)
+        run = make_run(objective=losses, records=1, steps=steps, step_size=1.0, noise=noise)
+        c = 1 - mp.mpf(ridge)
+        exact = 2 * (1 - c**steps) / (1 - c)
+        assert near(tracked_distances(run, 0, 0)(steps), exact)
+
+
 # the programme of concave moduli
 
 
