@@ -27,7 +27,7 @@ from wane.theorems.lemmas.sampled_plan import SampledPlan, Use
 LOSSES = Objective(gradient_bound=1.5, smoothness=0.5, strong_convexity=0.0)
 PHASES = [
     Phase(5, 0.5, GradientNoise(0.5)),
-    Phase(2, 0.5, GradientNoise(0.3), cool_down=True),
+    Phase(2, 0.5, GradientNoise(0.5), cool_down=True),
     Phase(3, 1.5, GradientNoise(0.25)),
     Phase(4, 1.0, GradientNoise(0.5)),
 ]
@@ -158,7 +158,7 @@ def test_caps_worth_trying(monkeypatch):
 
 def test_stretches_share_the_noise_of_sampled_steps_only():
     for batches, least in ((Poisson(4), 0), (WithoutReplacement(4), 4)):
-        made = plan(batches=batches)
+        made = plan(batches=batches, objective=replace(LOSSES, strong_convexity=0.3, ridge=0.1))
         for theta in (0.3, 1.0):
             for found, phase in zip(made.stretches(9, theta), PHASES, strict=True):
                 share = theta if phase.uses_records else 1.0
@@ -177,6 +177,9 @@ def test_failures_are_counted_for_the_steps_that_are_followed():
     assert near_by.failure(1e-3, 5) == pytest.approx(5e-3, rel=1e-11)
     assert near_by.failure(1e-3, 5) >= 5e-3
     assert far.failure(1e-3, 5) == pytest.approx(14e-3, rel=1e-11)
+    for seldom in (1e-3, 0.7e-5, 1.3e-9):
+        for n in range(1, 14):
+            assert Fraction(near_by.failure(seldom, n)) >= n * Fraction(seldom)
     assert near_by.failure(0.4, 5) == 1.0 and near_by.failure(0.0, 5) == 0.0
 
 
@@ -219,4 +222,7 @@ def test_the_best_use_has_the_least_epsilon_that_was_tried():
     for order in orders[::5]:
         whole = made.composition().renyi(order)
         assert made.divergence(order) <= whole
+    whole = made.composition().renyi(2.0)
+    for choice in made.caps(1e-9):
+        assert made.divergence(2.0) <= made._divergence(2.0, *choice, whole)
     assert made.divergence(2.0) < 0.9 * made.composition().renyi(2.0)
