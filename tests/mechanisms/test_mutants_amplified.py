@@ -16,6 +16,7 @@ from wane.guarantees import ComposedDP, GaussianDP, PureDP
 from wane.guarantees.fields import guarantee_from_fields
 from wane.mechanisms import AmplifiedGuarantee, BrownianMechanism, GaussianKernel, MarkovKernel
 from wane.theorems.kernel import verifier
+from wane.theorems.kernel.amplification import pure_renyi
 from wane.theorems.kernel.statement import kernel_amplification
 
 mp = mpmath.mp.clone()
@@ -156,6 +157,30 @@ def test_divergences_take_the_best_of_three():
     # a kernel that keeps nearly everything, and has no pure bound
     kept = AmplifiedGuarantee(GaussianDP(1.0), MarkovKernel([[1.0, 0.0], [0.1, 0.9]]))
     assert kept.renyi(2.0) <= GaussianDP(1.0).renyi(2.0)
+
+
+@pytest.mark.parametrize("order", [1.2, 2.0, 5.0])
+def test_the_profile_says_more_than_coefficients(order):
+    """1 + a (a - 1) int (e^((a-1) t) + e^(-a t)) delta(t), both ways alike."""
+    made = AmplifiedGuarantee(GaussianDP(0.75), MarkovKernel(ROWS))
+    profile = gaussian(mp.mpf(0.75))
+    t = np.linspace(0.0, made.pure_epsilon, 201)
+    weights = np.exp((order - 1) * t) + np.exp(-order * t)
+    values = weights * np.array([float(after(profile, ROWS, e)) for e in t.tolist()])
+    area = float(np.sum(0.5 * (values[1:] + values[:-1]))) * (t[1] - t[0])
+    exact = math.log1p(order * (order - 1) * area) / (order - 1)
+    assert exact * (1 - 1e-3) <= made.renyi(order) <= exact * 1.01
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.5, 3.0, 50.0])
+def test_the_largest_divergence_of_a_pure_guarantee(epsilon):
+    for order in (1.001, 1.5, 4.0, 300.0):
+        a, e = mp.mpf(order), mp.mpf(epsilon)
+        exact = mp.log((mp.exp(a * e) + mp.exp((1 - a) * e)) / (1 + mp.exp(e))) / (a - 1)
+        found = pure_renyi(order, epsilon)
+        doubt = mp.mpf("2e-15") * (1 + 2 * a * e) / (a - 1)
+        assert exact <= found <= min((exact + doubt) * (1 + mp.mpf("4e-15")), epsilon)
+    assert pure_renyi(2.0, 0.0) == 0.0 and pure_renyi(2.0, math.inf) == math.inf
 
 
 def test_groups_repetitions_and_points():
