@@ -205,7 +205,8 @@ def test_affine_squares_over_any_number_of_last_steps(count, log_c, h):
     stretch = Stretch(AffineSquare(log_c, h), 0.0, variance, count)
     horizons, costs = profile([stretch], distance)
     assert horizons[0] == 1.0 and np.all(np.diff(horizons) > 0.0)
-    for n, cost in zip(horizons.tolist(), costs.tolist(), strict=True):
+    few = slice(len(horizons) % 30, None, 30)
+    for n, cost in zip(horizons[few].tolist(), costs[few].tolist(), strict=True):
         exact = backwards([(c, h, variance)] * int(n), distance)
         assert near(cost, exact, "2e-3")
         assert h or near(cost, exact, "1e-9")
@@ -220,7 +221,8 @@ def test_stretches_of_different_steps_in_order_of_time():
     rows = [(mp.exp(mp.mpf(c)), h, v) for c, h, v, n in steps for _ in range(n)]
     horizons, costs = profile(stretches, lambda n: 1.0 + 0.001 * n)
     assert horizons[-1] == 180.0
-    for n, cost in zip(horizons.astype(int).tolist(), costs.tolist(), strict=True):
+    few = slice(len(horizons) % 30 - 1, None, 30)
+    for n, cost in zip(horizons[few].astype(int).tolist(), costs[few].tolist(), strict=True):
         assert near(cost, backwards(rows[-n:], 1.0 + 0.001 * n), "2e-3")
     found = solve(stretches, lambda n: 1.0 + 0.001 * n)
     assert near(found.value, backwards(rows[-found.steps :], 1.0 + 0.001 * found.steps), "2e-3")
