@@ -1,6 +1,7 @@
 """Chains of links: the claim of every split with many digits, and all edges."""
 
 import math
+from fractions import Fraction
 from types import SimpleNamespace
 
 import mpmath
@@ -76,6 +77,25 @@ def test_sums_of_exponentials_are_rounded_up(level):
         found = ChainDP(inner, size)._split(epsilon, spacing)
         reach = 1 + epsilon + spacing * size**2
         assert min(exact, 1) <= found <= exact * (1 + mp.mpf("1.1e-13") * (1 + reach))
+
+
+@pytest.mark.parametrize("spacing", [0.0, 0.25, 40.0])
+def test_shares_add_up_to_no_more_than_epsilon(monkeypatch, spacing):
+    """Where delta falls steeply a share too much would matter more than any other rounding."""
+    shares = []
+    monkeypatch.setattr(ChainDP, "_link", lambda self, share: shares.append(share) or 0.0)
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        size, epsilon = int(rng.integers(1, 9)), float(10.0 ** rng.uniform(-2, 2))
+        shares.clear()
+        ChainDP(GaussianDP(1.0), size)._split(epsilon, spacing)
+        if len(shares) == size:
+            total = sum(map(Fraction, shares))
+            reach = Fraction(epsilon) + Fraction(spacing) * size**2
+            assert Fraction(epsilon) - reach / 10**14 <= total <= Fraction(epsilon)
+            if size > 1:
+                gaps = np.diff(shares)
+                assert gaps.tolist() == pytest.approx([spacing] * (size - 1), abs=1e-12)
 
 
 def test_links_of_either_sign():
