@@ -122,45 +122,58 @@ class Cells:
             "correct it, or list the word under missing_words."
         )
         cast = quietly(lambda: array.cast(pa.float64(), safe=False), lambda _: complaint)
-        return np.asarray(cast.to_numpy(zero_copy_only=False), dtype=np.float64)
+        values = np.asarray(cast.to_numpy(zero_copy_only=False), dtype=np.float64)
+        absent_values = [number_of(word) for word in self.missing_words]
+        given = [value for value in absent_values if value is not None]
+        return np.where(np.isin(values, given), np.nan, values) if given else values
 
     def positions(self, words: tuple[str, ...], *, lower: bool = False) -> tuple[Any, Any]:
         """Return the index of each cell among these words (-1: none), and which are missing."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        self._require_exact(words)
+        self._require_distinct(words, synonyms=lower)
         text = pc.utf8_lower(self.text()) if lower else self.text()
-        indices = pc.fill_null(pc.index_in(text, value_set=pa.array(words, pa.string())), -1)
-        places = {plain: words.index(word) for plain, word in _plain_words(words).items()}
-        order = pa.array([*places.values(), -1], indices.type)
-        other = pc.index_in(_plain_text(text), value_set=pa.array(list(places), pa.string()))
-        second = order.take(pc.fill_null(other, len(places)))
-        indices = pc.if_else(pc.less(indices, 0), second, indices)
-        absent = [word.lower() if lower else word for word in self.missing_words]
-        no_word = pc.is_in(text, value_set=pa.array(absent, pa.string()))
-        places = indices.to_numpy(zero_copy_only=False)
-        unknown = pc.or_(pc.is_null(text), no_word).to_numpy(zero_copy_only=False)
-        return places, (places < 0) & unknown
+        different = text.dictionary_encode()
+        absent = tuple(word.lower() if lower else word for word in self.missing_words)
+        places = [
+            np.append(_places(different.dictionary, some, first=first), -1)  # for null
+            for some, first in ((words, lower), (absent, True))
+        ]
+        null = pa.scalar(len(different.dictionary), pa.int32())
+        cells = pc.fill_null(different.indices, null).to_numpy(zero_copy_only=False)
+        found, no_word = (some[cells] for some in places)
+        unknown = (no_word >= 0) | (cells == len(different.dictionary))
+        return found, (found < 0) & unknown
 
-    def _require_exact(self, words: tuple[str, ...]) -> None:
-        """Refuse a column of numbers where a word is a number that doubles do not tell apart.
+    def _require_distinct(self, words: tuple[str, ...], *, synonyms: bool) -> None:
+        """Refuse a column of numbers or booleans that does not tell apart what is declared.
 
-        A data frame makes a column of whole numbers one of doubles as soon as one cell is missing:
-        one record would change how all others are read.
+        A data frame makes a column of whole numbers one of doubles as soon as one cell is missing,
+        and one of text for one word: one record would change how all others are read.
         """
         import pyarrow as pa
 
         kind = self.array.type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        if not any(
+            test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+        ):
             return
+        seen: dict[float, str] = {}
         for word in words:
-            if re.fullmatch(r"[+-]?\d+", word) and abs(int(word)) >= LARGEST_WHOLE:
-                raise InvalidDescription(
-                    f"column {self.name!r:.60} must hold text, since the declared {word:.60} is "
-                    f"beyond 2^53, where not all whole numbers are doubles, got the type {kind}; "
-                    "convert it to text first."
-                )
+            value = number_of(word)
+            if value is None:
+                continue
+            why = "is beyond 2^53, where not all whole numbers are doubles"
+            if abs(value) < LARGEST_WHOLE:
+                other = seen.setdefault(value, word)
+                if synonyms or other == word:
+                    continue
+                why = f"is the same number as {other:.60}"
+            raise InvalidDescription(
+                f"column {self.name!r:.60} must hold text, since the declared {word:.60} {why}, "
+                f"got the type {kind}; convert it to text first."
+            )
 
 
 LARGEST_WHOLE = 2**53
@@ -168,6 +181,68 @@ LARGEST_WHOLE = 2**53
 
 WHOLE = r"^([+-]?\d+)\.0+$"
 """A whole number that some program wrote with a point: 1.0."""
+
+NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)$"
+"""Text that programs read as a number."""
+TRUTH = {"true": 1.0, "false": 0.0}
+
+
+def number_of(word: str) -> float | None:
+    """Return the number as which a program may have read a word, True as 1; None if it is none."""
+    lowered = word.lower()
+    if lowered in TRUTH:
+        return TRUTH[lowered]
+    return float(word) + 0.0 if re.fullmatch(NUMBER, word) and word.isascii() else None
+
+
+def _places(text: Any, words: tuple[str, ...], *, first: bool) -> NDArray[np.int64]:
+    """Return the index of each cell among these words (-1: none).
+
+    A cell is a word as it is written, else in its plain form, else as a number: what reads a table
+    makes numbers of 01 and 1.50 if all cells of a column are some, and 1.0 of true.  Of several
+    words with one number it is none, unless it may be the `first`.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = _plain_words(words)
+    values = _values_of_words(words, first=first)
+    told = [
+        (pc.index_in(text, value_set=pa.array(words, pa.string())), range(len(words))),
+        (
+            pc.index_in(_plain_text(text), value_set=pa.array(list(plain), pa.string())),
+            [words.index(word) for word in plain.values()],
+        ),
+    ]
+    if values:
+        numbers = pc.index_in(_values(text), value_set=pa.array(list(values), pa.float64()))
+        told.append((numbers, list(values.values())))
+    made = np.full(len(text), -1, dtype=np.int64)
+    for found, places in reversed(told):
+        at = pc.fill_null(found, -1).to_numpy(zero_copy_only=False)
+        made = np.where(at >= 0, np.array([*places, -1], dtype=np.int64)[at], made)
+    return made
+
+
+def _values_of_words(words: tuple[str, ...], *, first: bool) -> dict[float, int]:
+    """Return the places of words that are numbers small enough to be doubles, by their number."""
+    places: dict[float, list[int]] = {}
+    for place, word in enumerate(words):
+        value = number_of(word)
+        if value is not None and (first or abs(value) < LARGEST_WHOLE):
+            places.setdefault(value, []).append(place)
+    return {value: at[0] for value, at in places.items() if first or len(at) == 1}
+
+
+def _values(text: Any) -> Any:
+    """Return the cells as numbers, null where they are none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    digits = _truth_as_number(text)
+    number = pc.match_substring_regex(digits, NUMBER)
+    given = pc.if_else(number, digits, pa.scalar(None, digits.type))
+    return pc.add(given.cast(pa.float64()), 0.0)  # -0 is 0
 
 
 def _floats_as_text(array: Any) -> Any:
