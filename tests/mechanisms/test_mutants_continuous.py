@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 from wane.errors import InvalidDescription, Unreachable
-from wane.mechanisms import DensityKernel, GaussianKernel, LaplaceKernel, calibrated_power
+from wane.mechanisms import (
+    DensityKernel,
+    GaussianKernel,
+    LaplaceKernel,
+    calibrated_power,
+    noise_kernels,
+)
 
 mp = mpmath.mp.clone()
 mp.dps = 40
@@ -128,6 +134,15 @@ def test_kernels_that_make_no_sense_are_refused(kind, changes):
     given[noise] = given.pop("noise")
     with pytest.raises(InvalidDescription):
         kind(**given)
+
+
+def test_logarithms_of_multipliers_are_never_above_the_exact_ones():
+    rng = np.random.default_rng(6)
+    for size in (1e-9, 1.0, 40.0, 690.0):
+        for m in (1.0 + np.expm1(rng.uniform(0.0, size, 300))).tolist():
+            exact, found = mp.log(mp.mpf(m)), noise_kernels._log_down(m)
+            assert max(exact * (1 - mp.mpf("1e-15")) - mp.mpf("1e-15"), 0) <= found <= exact
+    assert noise_kernels._log_down(1.0) == 0.0
 
 
 def test_every_statement_about_an_input_is_made():
