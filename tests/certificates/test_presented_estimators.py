@@ -57,6 +57,13 @@ def test_no_signature_fills_a_screen():
             assert len(str(signature)) < 1200, name
 
 
+@pytest.mark.parametrize("name", ["wane.learn", "wane.sampling", "wane.statistics"])
+def test_a_package_lists_what_it_offers_and_no_imports(name):
+    loaded = importlib.import_module(name)
+    assert {word for word in dir(loaded) if not word.startswith("_")} == set(loaded.__all__)
+    assert all(hasattr(loaded, word) for word in loaded.__all__)
+
+
 def test_before_and_after_a_fit(fitted):
     fresh = learn.PrivateLogisticRegression(epsilon=1.0)
     assert repr(fresh) == "PrivateLogisticRegression()"
