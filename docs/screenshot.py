@@ -22,6 +22,8 @@ from wane.web.table import Desk, LocalTable
 
 FIGURES = Path(__file__).parent / "figures"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+PATIENCE = 120_000
+"""Milliseconds: a loaded machine is slow, not wrong."""
 DESKTOP, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
 SCHEMA = """\
 feature_norm = 1.5
@@ -92,6 +94,7 @@ def pictures(browser: Browser, address: str, token: str, target: Path) -> None:
         ("page-phone", PHONE, "light"),
     ):
         page = browser.new_page(viewport=size, color_scheme=scheme)
+        page.set_default_timeout(PATIENCE)
         explored(page, address)
         page.screenshot(path=target / f"{name}.png")
         page.close()
@@ -100,6 +103,7 @@ def pictures(browser: Browser, address: str, token: str, target: Path) -> None:
         ("table-phone", PHONE, "dark"),
     ):
         page = browser.new_page(viewport=size, color_scheme=scheme)
+        page.set_default_timeout(PATIENCE)
         page.goto(f"{address}table#{token}")
         page.wait_for_selector("#columns .column")
         page.click("#check")

@@ -87,7 +87,7 @@ def test_a_remedy_is_a_button_that_makes_the_change(opened):
     assert opened.evaluate("document.activeElement.id") == "radius"
     ready(opened)
     button = opened.locator(".verdict.no[data-theorem=poisson_last_iterate] button")
-    assert button.inner_text() == "Batches: Poisson sampled"
+    assert button.inner_text() == "Records in each step: each with the same chance (poisson)"
     button.click()
     opened.wait_for_selector("#applies .verdict.yes[data-theorem=poisson_last_iterate]")
     assert opened.input_value("#batches") == "poisson" and opened.input_value("#size") == "100"
@@ -102,6 +102,21 @@ def test_a_button_never_declares_a_constant(opened):
     opened.locator("#theorems button", has_text="Go to: Smoothness").first.click()
     assert opened.evaluate("document.activeElement.id") == "smoothness"
     assert opened.input_value("#smoothness") == ""
+
+
+def test_identifiers_stand_small_beside_words(opened):
+    """What files write is on the page, and never alone."""
+    for place in ("#numbers .what", "#fields label"):
+        for words, name in zip(
+            opened.locator(place).all_inner_texts(),
+            opened.locator(f"{place} code").all_inner_texts(),
+            strict=True,
+        ):
+            assert words.endswith(name) and words.removesuffix(name).strip() not in ("", name)
+    for option in opened.locator("#fields option").all():
+        value, words = option.get_attribute("value"), option.text_content()
+        if value not in ("declared", "true", "false"):
+            assert words.endswith(f" ({value})")
 
 
 def test_what_applies_comes_first_and_the_best_of_it_first(opened):

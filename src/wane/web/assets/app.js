@@ -29,7 +29,7 @@ const question = () => ({ run: aside ?? toDescription(values), delta: toDelta(va
 
 function buildForm() {
   for (const knob of KNOBS) {
-    const holder = make("div", { id: `knob-${knob.id}` }, make("label", { for: knob.id }, knob.label));
+    const holder = make("div", { id: `knob-${knob.id}` }, make("label", { for: knob.id }, knob.label, " ", make("code", {}, knob.path.replace(".value", ""))));
     const described = { "aria-describedby": `${knob.id}-error` };
     if (knob.kind === "choice") {
       const select = make("select", { id: knob.id, ...described });
@@ -159,9 +159,11 @@ function append(total, part) {
 
 function showNumbers() {
   const c = answer.certificate, b = answer.bracket;
-  const rows = [["Epsilon", brief(c.epsilon)], ["By composition", brief(c.composition_epsilon)],
-    ["At least (exact instance)", briefDown(b.lower_epsilon)], ["Upper / lower", brief(b.ratio)], ["Gaussian DP mu", brief(c.mu)]];
-  $("numbers").replaceChildren(...rows.map(([what, value]) => make("div", {}, make("div", { class: "what" }, what), make("div", { class: "value" }, value))));
+  const rows = [["Leaks at most", "epsilon", brief(c.epsilon)], ["If every step were seen", "composition", brief(c.composition_epsilon)],
+    ["A run of this kind leaks", "lower bound", briefDown(b.lower_epsilon)], ["At most this many times that", "ratio", brief(b.ratio)],
+    ["As a shift, against noise of 1", "mu", brief(c.mu)]];
+  $("numbers").replaceChildren(...rows.map(([what, name, value]) => make("div", {},
+    make("div", { class: "what" }, `${what} `, make("code", {}, name)), make("div", { class: "value" }, value))));
 }
 
 function heading(v) {
