@@ -380,6 +380,16 @@ def contrast(one: str, other: str) -> float:
     return light / dark
 
 
+def test_every_theorem_is_named_in_words_beside_its_identifier():
+    made = document()
+    last = report.html_page(made).partition("Annex F</p>")[2].partition("<h3>Description")[0]
+    said = re.sub("<[^>]+>", "", last)
+    for verdict in made["verdicts"]:
+        name = verdict["theorem"]
+        assert f"{name.replace('_', ' ').capitalize()} ({name})" in said
+        assert said.count(name) == said.count(f"({name})")
+
+
 # the page to sign
 
 

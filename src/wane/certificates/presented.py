@@ -19,7 +19,7 @@ from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.plots import plot_bracket, plot_curve
 from wane.report import html_page, shown
 from wane.report.svg import Chart, Line, drawn
-from wane.report.text import in_words, round_up_to
+from wane.report.text import named, round_up_to
 
 MOST_REASONS = 3
 DELTAS = tuple(10.0**power for power in range(-12, 0))
@@ -211,7 +211,7 @@ def _verdict(certificate: Any, delta: float) -> str:
     except NoTheoremApplies:
         return "no theorem applies, so nothing is claimed"
     several = len(certificate.parts)
-    alone = f"by {in_words(best)} ({best})"
+    alone = f"by {named(best)}"
     why = alone if several == 1 else f"of {several} releases together"
     return f"epsilon = {epsilon} at delta = {round_up_to(delta)}, {why}"
 

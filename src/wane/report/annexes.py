@@ -27,6 +27,7 @@ from wane.report.text import (
     earlier_words,
     in_words,
     is_descent,
+    named,
     odds_up,
     share_up,
     shown,
@@ -71,14 +72,17 @@ def attack_annex(document: dict[str, Any]) -> str:
         ),
         two(_members(rates, said), _values(rates, said)),
         _odds(rates),
-        figure(
-            _picture(rates),
-            "Every test for one record lies on or below the solid line. The dashed line is "
-            "guessing without the release. Both axes are logarithmic.",
-            _legend(rates),
-        ),
-        _opinion(said),
+        f'<div class="beside">{_pictured(rates)}{_opinion(said)}</div>',
         new_page=True,
+    )
+
+
+def _pictured(rates: Rates) -> str:
+    return figure(
+        _picture(rates),
+        "Every test for one record lies on or below the solid line. The dashed line is "
+        "guessing without the release. Both axes are logarithmic.",
+        _legend(rates),
     )
 
 
@@ -431,10 +435,7 @@ def answers_annex(document: dict[str, Any]) -> str:
     applying = [v for v in document["verdicts"] if v["applies"] and v["epsilon"] is not None]
     refusing = [v for v in document["verdicts"] if not v["applies"]]
     applying.sort(key=lambda v: float(v["epsilon"]))
-    rows = [
-        (f"{in_words(v['theorem'])} ({v['theorem']})", shown(v["epsilon"]), cited(v["citation"]))
-        for v in applying
-    ]
+    rows = [(named(v["theorem"]), shown(v["epsilon"]), cited(v["citation"])) for v in applying]
     header = ("theorem", "\u03b5", "source")
     described = escape_html(json.dumps(document["description"], indent=2))
     return annex(
@@ -455,5 +456,5 @@ def _refusals(verdicts: Iterable[dict[str, Any]]) -> list[str]:
         said = "not declared" if first["holds"] is None else "fails"
         cure = f"; try {first['remedy']}" if first["remedy"] else ""
         reason = f"{first['statement']}: {said} ({first['because']}){cure}"
-        lacking.setdefault(reason, []).append(verdict["theorem"])
+        lacking.setdefault(reason, []).append(named(verdict["theorem"]))
     return [f"{', '.join(names)}: {reason}" for reason, names in lacking.items()]

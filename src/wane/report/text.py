@@ -163,6 +163,11 @@ def in_words(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
+def named(name: str) -> str:
+    """Return the name of a theorem in words, with its identifier behind."""
+    return f"{in_words(name)} ({name})"
+
+
 def cited(source: str) -> str:
     """Return a source with author and year in place of its key in the bibliography."""
     return KEY.sub(lambda found: f"{found[1].capitalize()} {found[2]}", source)
