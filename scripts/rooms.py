@@ -1,4 +1,4 @@
-"""Draw the rooms of wane and who imports whom: `python scripts/rooms.py` writes docs/rooms.svg.
+"""Draw the packages of wane and who imports whom: `python scripts/rooms.py` writes docs/rooms.svg.
 
 Rows are the layers of pyproject.toml, from the command line down to the ground.  A line goes from a
 room to one that it imports, so every line goes down.
@@ -63,7 +63,7 @@ def drawn() -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {ROW * len(rows)}" '
         'role="img" font-family="sans-serif" font-size="14">',
-        "<title>The rooms of wane and who imports whom</title>",
+        "<title>The packages of wane and who imports whom</title>",
     ]
     for one, other in sorted(imports(set(places))):
         (x, y), (u, v) = places[one], places[other]

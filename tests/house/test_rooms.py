@@ -49,4 +49,4 @@ def test_the_map_of_the_readme_names_every_room_of_users():
         assert hasattr(wane, name) or (ROOT / "src" / "wane" / name).is_dir(), name
     there = {info.name for info in pkgutil.iter_modules(wane.__path__)}
     there = {name for name in there if not name.startswith("_")}
-    assert there - INSIDE <= named, "a room that README does not name"
+    assert there - INSIDE <= named, "a package that README does not name"

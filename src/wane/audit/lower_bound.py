@@ -1,6 +1,6 @@
 """The worst exact member of a described class that was found: no sound epsilon is below it.
 
-Each kind of batches, gradients and domains has its own room of members; all of them are exact, or
+Each kind of batches, gradients and domains has its own family of members; all of them are exact, or
 carry their own error.  What is tight and what is not is listed in docs/brackets.md.
 """
 

@@ -2,7 +2,7 @@
 
 The definitions are those of `wane.describe.constants`; here is, for each of them, a predicate.  It
 takes the description that declares the constant and what it is claimed of, and reads nothing else:
-no theorem, and no other room's opinion of what the constant means.
+no theorem, and no other package's opinion of what the constant means.
 """
 
 from __future__ import annotations

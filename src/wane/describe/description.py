@@ -119,7 +119,7 @@ class Description(ABC):
         return self._certificate().plot(axis)
 
     def _certificate(self) -> Any:
-        # certificates are made of descriptions, so that their room is asked for by its name
+        # certificates are made of descriptions, so that their package is asked for by its name
         return import_module("wane.certificates").certify(self)
 
     @property

@@ -337,7 +337,7 @@ SECRET_NOISE = "The noise, its key, its seed, and the state of the generator."
 
 
 def _privacy() -> Any:
-    # the room of theorems stands above this one, so that its lemma is asked for by its name
+    # the package of theorems stands above this one, so that its lemma is asked for by its name
     return import_module("wane.theorems.lemmas.diffusions")
 
 

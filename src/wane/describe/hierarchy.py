@@ -293,7 +293,7 @@ def _require_process(mechanism: object) -> None:
 
 
 def _privacy() -> Any:
-    # the room of theorems stands above this one, so that its lemma is asked for by its name
+    # the package of theorems stands above this one, so that its lemma is asked for by its name
     return import_module("wane.theorems.lemmas.diffusions")
 
 

@@ -135,12 +135,12 @@ class SampledPosterior(Description):
         return cls(posterior=posterior, **settings)
 
     def released_words(self) -> str:
-        """Return what leaves the room, in a sentence."""
+        """Return what is published, in a sentence."""
         many = f"{self.samples} independent chains" if self.samples > 1 else "one chain"
         return f"The last position of {many} of {self.steps} steps each, and nothing else."
 
     def secrets(self) -> list[str]:
-        """Return what must stay in the room."""
+        """Return what must stay secret."""
         return [
             "The records, and every number computed from them but the release.",
             "All states but the last position: earlier positions, averages and velocities.",
