@@ -12,6 +12,7 @@ from wane.guarantees import (
     GaussianStep,
     NumericalDP,
     Pair,
+    PureDP,
     RenyiDP,
     SampledGaussianStep,
     WithFailure,
@@ -131,3 +132,21 @@ def test_iterated_laplace_at_a_huge_order_is_not_short():
         0.9998001450151669466366 <= IteratedLaplace(1, 1, 1).continuous_renyi(1e8) <= 0.99980014503
     )
     assert IteratedLaplace(1, 1, 1).continuous_renyi(1e300) <= 1.0 + 1e-15
+
+
+@pytest.mark.parametrize(
+    ("rate", "mu", "exact"),
+    [
+        (5e-324, 0.3, 4.8920585e-319),
+        (3.4329336e-317, 0.0839360192604946, 8.362661637e-316),
+        (3.8145972524058e-311, 0.00019893040908731873, 3.843324525e-311),
+    ],
+)
+def test_the_power_at_the_smallest_rates(rate, mu, exact):
+    """It was 5e-324 wherever it is below 2.2e-308; exact values by 40 digits."""
+    assert GaussianDP(mu).true_positive_rate(rate) >= exact
+
+
+def test_the_least_pure_level_is_not_perfect_privacy():
+    assert PureDP(5e-324).delta(0.0) > 0.0
+    assert PureDP(1.0).delta(1.0) == 0.0 == PureDP(0.0).delta(0.0)

@@ -22,7 +22,8 @@ from wane.certificates import (
 )
 from wane.cli import main
 from wane.describe import Poisson
-from wane.documents import check_document
+from wane.documents import check_document, reading
+from wane.documents.reading import ADDED
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.report import html_page
@@ -202,6 +203,52 @@ def test_dropping_one_new_field_does_not_make_a_document_old(document):
     made = copy.deepcopy(document)
     del made["earlier_releases"]
     contradicted(resealed(made), "earlier_releases is missing")
+
+
+WORDS = {
+    "statement": {"claim": "epsilon is at most 0.001"},
+    "noise": {"meaning": "The noise was drawn in hardware."},
+    "bases": {"derived": "proven by a machine"},
+}
+
+
+def reworded(document):
+    made = copy.deepcopy(document)
+    for name, words in WORDS.items():
+        made[name] |= words
+    return made
+
+
+@pytest.mark.parametrize("version", ["0.1", "0.2", "0.2.0 ", "0.3.7", "0.2.0\u200b", ""])
+def test_another_version_is_no_licence_for_other_words(document, version):
+    """Such a document was verified: whatever it said in words was taken for that version's."""
+    made = reworded(document)
+    made["versions"]["wane"] = version
+    contradicted(resealed(made), "statement.claim says something else")
+    kept = copy.deepcopy(document)
+    kept["versions"]["wane"] = version
+    contradicted(resealed(kept), "versions.wane says something else")
+
+
+def test_dropping_every_new_field_proves_nothing(document):
+    """Such a document was verified with other words, although it had the form of wane 0.1."""
+    for made in (copy.deepcopy(document), reworded(document)):
+        for name in ADDED:
+            made.pop(name, None)
+        contradicted(resealed(made), "written by wane 0.1")
+
+
+def test_an_earlier_release_that_is_known_may_use_other_words(document, monkeypatch):
+    monkeypatch.setattr(reading, "EARLIER", ("0.0.9",))
+    made = reworded(document)
+    made["versions"]["wane"] = "0.0.9"
+    found = check_document(resealed(made))
+    assert found.verified
+    assert {row.where for row in found.reading.worded} == {
+        f"{name}.{field}" for name, words in WORDS.items() for field in words
+    }
+    made["constants"][0]["value"] = 0.001
+    assert not check_document(resealed(made)).verified
 
 
 def test_statements_of_wane_0_1_are_written(capsys):

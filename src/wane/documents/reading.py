@@ -15,18 +15,13 @@ from wane.describe.domains import OwnProx
 from wane.documents.comparing import LOWER, Difference, DifferenceKind, differences
 from wane.documents.rewriting import rewritten
 from wane.errors import InvalidDescription, WaneError
-from wane.verify.claims import outdated
+from wane.verify.claims import ADDED, has_none_added, outdated
 
-ADDED = (
-    "title",
-    "rows_per_person",
-    "released_as",
-    "rounding",
-    "earlier_releases",
-    "files",
-    "advantage",
-)
-"""Fields that documents of wane 0.1 do not have."""
+EARLIER = ("0.1.0",)
+"""Releases whose documents may put things in other words; what any other wrote is for it to check.
+
+Whoever changes a document can also change the version that it names.
+"""
 HOLDERS = (
     "description",
     "facts",
@@ -52,8 +47,9 @@ NEVER_WORDS = (
     "release",
     "unit",
     "secret",
+    "versions",
 )
-"""Fields whose words are the same in every version of wane."""
+"""Fields whose words are the same in every version of wane that is known here."""
 HASHES = ("document_sha256", "configuration_sha256")
 WORDY = ("verdicts", "symbols", "constants", "statement", "bases", "roc")
 """Parts of a document that other versions put in other words, or more or fewer of them."""
@@ -87,13 +83,13 @@ class FieldComparison:
 def read_again(document: Mapping[str, Any]) -> FieldComparison:
     """Write a document again from its description, and compare every field but its seal."""
     try:
-        lacks = () if any(name in document for name in ADDED) else ADDED
+        lacks = ADDED if has_none_added(document) else ()
         if outdated(document):  # the verifier says why
             return FieldComparison(
                 (), tuple(Stated(name, document[name]) for name in document), (), lacks
             )
         expected = rewritten(document)
-        other = bool(lacks) or document["versions"].get("wane") != __version__
+        other = _is_known(document["versions"].get("wane"))
         stated = [*_stated(document), *_sides(document)]
     except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
         if isinstance(error, WaneError):
@@ -101,20 +97,23 @@ def read_again(document: Mapping[str, Any]) -> FieldComparison:
         raise InvalidDescription(
             f"the file must be a whole certificate document, got none or a part: {error!a:.80}."
         ) from None
-    unheld = [d for d in differences(document, expected) if not _held(d, document, lacks)]
+    unheld = [d for d in differences(document, expected) if not _held(d, document)]
     words = [d for d in unheld if other and _is_wording(d)]
     contradictions = tuple(str(d) for d in unheld if d not in words)
     worded = tuple(Stated(d.where, d.found) for d in words)
-    return FieldComparison(contradictions, tuple(stated), worded, lacks)
+    return FieldComparison(contradictions, tuple(stated), worded)
 
 
-def _held(difference: Difference, document: Mapping[str, Any], lacks: tuple[str, ...]) -> bool:
-    """Return whether a difference is no contradiction: another machine's, or a field too new."""
+def _is_known(version: object) -> bool:
+    """Return whether this is an earlier release, whose words may differ from ours."""
+    return version != __version__ and version in EARLIER
+
+
+def _held(difference: Difference, document: Mapping[str, Any]) -> bool:
+    """Return whether a difference is no contradiction: it tells of another machine or release."""
     where = difference.where
     if where.startswith("versions.") and difference.kind is DifferenceKind.WORDS:
-        return True
-    if difference.kind is DifferenceKind.MISSING and where in lacks:
-        return True
+        return where != "versions.wane" or _is_known(difference.found)
     taken_back = any(row.get("guarantee", 0) is None for row in document["releases"])
     return where == HASHES[0] or (where == HASHES[1] and taken_back)
 

@@ -10,7 +10,7 @@ from wane.arguments import Checked
 from wane.guarantees import arguments
 from wane.guarantees.base import Guarantee
 from wane.guarantees.renyi import CurveOf, RenyiDP
-from wane.numerics.rounding import inflate
+from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 
 _ROUNDING = 4e-15
 """Relative error of a few exponentials and divisions, generously."""
@@ -48,7 +48,7 @@ class PureDP(Checked, Guarantee):
         if epsilon >= self.level:
             return 0.0
         gap = -math.expm1(epsilon - self.level) / (1.0 + math.exp(-self.level))
-        return min(inflate(gap, _ROUNDING), 1.0)
+        return min(max(inflate(gap, _ROUNDING), SMALLEST_POSITIVE), 1.0)
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest epsilon at `delta`: ln(e^level - delta (1 + e^level)), at least 0."""

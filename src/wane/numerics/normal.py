@@ -24,7 +24,7 @@ from scipy import special
 from wane.arrays import Array
 from wane.errors import InvalidDescription
 from wane.numerics.roots import largest_satisfying, smallest_satisfying
-from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
+from wane.numerics.rounding import SMALLEST_NORMAL, SMALLEST_POSITIVE, inflate
 
 Real = TypeVar("Real", float, Array)
 
@@ -216,7 +216,8 @@ def gaussian_power(false_positive_rate: float, mu: float) -> float:
     if false_positive_rate <= 0.0 or mu == 0.0:
         return false_positive_rate
     rate = _shifted_probability(float(special.ndtri(false_positive_rate)), mu, MARGIN)
-    return min(rate + SMALLEST_POSITIVE, 1.0)
+    # Below the smallest normal number Phi is returned as zero.
+    return min(max(rate, SMALLEST_NORMAL), 1.0)
 
 
 def _shifted_probability(quantile: float, shift: float, margin: float) -> float:

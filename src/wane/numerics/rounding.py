@@ -7,11 +7,14 @@ that means "nothing leaks"; a positive number never becomes zero, because that w
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from fractions import Fraction
 
 SMALLEST_POSITIVE = math.ulp(0.0)
 """The smallest positive double, 5e-324: what a positive quantity underflows to."""
+SMALLEST_NORMAL = sys.float_info.min
+"""The smallest double with all digits, 2.2e-308: below it library functions may return zero."""
 
 
 def round_up(value: float, ulps: int = 1) -> float:

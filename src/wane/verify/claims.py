@@ -22,6 +22,16 @@ SEAL = "document_sha256"
 """Covers all else that is written, words included; whoever changes a number can make a new one."""
 AGREEMENT = 1e-9
 """How nearly a certificate that was asked for at an epsilon finds that epsilon again."""
+ADDED = (
+    "title",
+    "rows_per_person",
+    "released_as",
+    "rounding",
+    "earlier_releases",
+    "files",
+    "advantage",
+)
+"""Fields that documents of wane 0.1 do not have."""
 ALL_SEEN = "all iterates seen"
 """Stands for the theorems of a run whose iterates are all released."""
 
@@ -85,6 +95,11 @@ def described_run(document: Mapping[str, Any]) -> Described:
     return description_from_fields(document.get("description"))
 
 
+def has_none_added(document: Mapping[str, Any]) -> bool:
+    """Return whether the document has the form of wane 0.1, whichever version it names."""
+    return not any(name in document for name in ADDED)
+
+
 def outdated(document: Mapping[str, Any]) -> str:
     """Return why no number of a document can be computed again; empty if all can.
 
@@ -103,7 +118,8 @@ def outdated(document: Mapping[str, Any]) -> str:
                     "true of the laws before the prox"
                 )
     versions = document.get("versions")
-    if isinstance(versions, Mapping) and str(versions.get("wane")).startswith("0.1."):
+    named = str(versions.get("wane")) if isinstance(versions, Mapping) else ""
+    if named.startswith("0.1.") or has_none_added(document):
         return (
             "written by wane 0.1, which left out of gradient_bound what all losses share and took "
             "smoothness for an upper end of curvature, so nothing is proven; certify the "
