@@ -5,14 +5,14 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.ensemble import BaggingClassifier
+from sklearn.ensemble import BaggingClassifier, BaggingRegressor
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from wane.errors import InvalidDescription, NothingGained, PrivacyWarning, UnscaledFeatures
-from wane.learn import PrivateLogisticRegression, PublicScaler, conduct as module
+from wane.learn import PrivateLogisticRegression, PrivateRidge, PublicScaler, conduct as module
 
 ROWS = np.random.default_rng(0).uniform(-1, 1, (600, 3))
 LABELS = (ROWS[:, 0] > 0).astype(int)
@@ -92,7 +92,8 @@ def test_a_search_on_private_rows_voids_what_it_chose():
 def test_bags_with_repetition_void_their_members():
     bags = BaggingClassifier(model(), n_estimators=2, max_samples=0.9).fit(ROWS, LABELS)
     assert math.isinf(bags.estimators_[0].certificate_.epsilon(1e-5))
-    once = BaggingClassifier(model(), n_estimators=2, max_samples=0.9, bootstrap=False)
+    ridge = PrivateRidge(target_bound=1.0, feature_bounds=(-1.0, 1.0))
+    once = BaggingRegressor(ridge, n_estimators=2, max_samples=0.9, bootstrap=False)
     assert once.fit(ROWS, LABELS).estimators_[0].certificate_.epsilon(1e-5) <= 1.0
 
 

@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from enum import Enum
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -124,6 +125,7 @@ def range_of(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 _HARMLESS = re.compile(
     r"Input [Xy] contains NaN\."
+    r"|X and y must hold numbers, got times\."
     r"|Input [Xy] contains infinity or a value too large for dtype\('float\d+'\)\."
     r"|Complex data not supported"
     r"|Expected 2D array, got (?:1D|scalar) array instead"
@@ -148,19 +150,34 @@ _RESHAPE = ". Reshape your data: one row for each record, one column for each fe
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
     """Return what `sklearn.utils.validation.validate_data` does, or refuse without a quotation.
 
-    Sparse rows are filled up with their zeros first.
+    Sparse rows are filled up with their zeros first.  An array has the type that it was given; that
+    of a data frame or a list follows from all cells, so those are read in double precision.
     """
     X = _filled_up(X)
+    if not hasattr(X, "dtype"):
+        options = options | {"dtype": np.float64}
     try:
         with np.errstate(all="ignore"):
+            _refuse_times(X)
             made = validation.validate_data(estimator, X, y, **options)
             if options.get("y_numeric"):
+                _refuse_times(made[1])
                 return made[0], made[1].astype(np.float64, copy=False)
             return made
     except (ValueError, TypeError, OverflowError) as error:
         complaint = _cleaned(error)
     # out here, so that the first error, which may quote a cell, is not even kept as a context
     raise complaint
+
+
+def _refuse_times(values: Any) -> None:
+    """Refuse columns of times: as numbers they are counted in a unit that may hang on one cell."""
+    try:
+        kind = np.asarray(values[:1]).dtype.kind
+    except Exception:  # whoever reads all of it refuses it
+        return
+    if kind in "mM":
+        raise ValueError("X and y must hold numbers, got times.")
 
 
 def _filled_up(X: Any) -> Any:
@@ -193,6 +210,10 @@ _LEARNS = (
     "{name} before it in the pipeline learns from the rows, so that one record moves all of them; "
     "use wane.learn.PublicScaler, feature_bounds or a schema, which look at one record at a time"
 )
+_TARGETS_LEARNT = (
+    "TransformedTargetRegressor changes the targets by {name}, which learns from them, so that one "
+    "record moves all of them; declare target_bound instead"
+)
 _SEARCHES = (
     "{name} chose the settings by how they did on private rows, a release that is not counted; "
     "tune on public rows (tune_on), or leave the plan as it is"
@@ -201,6 +222,33 @@ _REPEATS = (
     "{name} draws rows with repetition, so that one record may count several times; "
     "set bootstrap=False, and compose the certificates of its members"
 )
+_LOOKS = (
+    "{name} around it may look at all rows before it hands them on, for their labels, scores or "
+    "weights, so that one record may move all others; fit the model by itself"
+)
+_ELSEWHERE = (
+    "scikit-learn ran the fit on a worker, where nothing tells what was done to the rows before; "
+    "set n_jobs=None"
+)
+HARMLESS = frozenset(
+    {
+        "BaggingRegressor",
+        "FixedThresholdClassifier",
+        "FrozenEstimator",
+        "MultiOutputClassifier",
+        "MultiOutputRegressor",
+        "RegressorChain",
+        "VotingRegressor",
+    }
+)
+"""What hands on rows as they are, or a part that does not depend on what they hold.
+
+Bags of classifiers are none: they number the labels that occur, so that one record may rename all.
+"""
+_NO_CALLER = ("sklearn.utils.", "sklearn.base", "sklearn.externals.")
+"""Modules of scikit-learn that hand on calls, and tests of estimators."""
+_SCORES = "sklearn.model_selection._validation"
+"""Fits parts of the rows to score them."""
 
 
 def surrounding_voids() -> Voids:
@@ -208,27 +256,54 @@ def surrounding_voids() -> Voids:
 
     What stands around a fit and learns from its rows is covered by no certificate of the fit.
     scikit-learn calls `fit` from inside pipelines, searches and ensembles.  An estimator is not
-    told, so the callers are looked up; only their kinds and public settings are read.
+    told, so the callers are looked up; only their kinds and public settings are read.  A kind that
+    is not known to hand on rows as they are voids.
     """
     found: dict[str, None] = {}
-    for caller in _callers():
+    callers, elsewhere = _callers()
+    for caller in callers:
         for reason in _reasons(caller):
             found[reason] = None
+    if elsewhere:
+        found[_ELSEWHERE] = None
     return tuple(found)
 
 
-def _callers() -> Iterator[Any]:
-    """Yield the objects of scikit-learn whose methods are running, the nearest first."""
-    frame = sys._getframe(1)
+def _callers() -> tuple[list[Any], bool]:
+    """Return the objects of scikit-learn whose methods are running, the nearest first.
+
+    The second is whether its outermost frame belongs to no object, as on a worker of joblib.
+    """
+    callers: list[Any] = []
+    elsewhere = False
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
         caller = frame.f_locals.get("self")
-        if caller is not None and type(caller).__module__.startswith("sklearn."):
-            yield caller
-        frame = frame.f_back  # type: ignore[assignment]
+        if caller is not None and _is_known(caller):
+            callers.append(caller)
+            elsewhere = False
+        elif module.startswith("sklearn.") and not module.startswith(_NO_CALLER):
+            elsewhere = module != _SCORES
+        frame = frame.f_back
+    return callers, elsewhere
+
+
+_JUDGED = {"Pipeline", "BaseSearchCV", "BaseEnsemble"}
+
+
+def _is_known(caller: Any) -> bool:
+    """Return whether it is an estimator of scikit-learn, or one that a library derived from it.
+
+    By names, since the modules are slow to import and no caller is of one that is not.
+    """
+    theirs = {one.__name__ for one in type(caller).__mro__ if one.__module__.startswith("sklearn.")}
+    direct = type(caller).__module__.startswith("sklearn.") and "BaseEstimator" in theirs
+    return direct or bool(theirs & _JUDGED)
 
 
 def _reasons(caller: Any) -> Iterator[str]:
-    from sklearn.ensemble import BaseEnsemble
+    from sklearn.compose import TransformedTargetRegressor
     from sklearn.model_selection._search import BaseSearchCV
     from sklearn.pipeline import Pipeline
 
@@ -239,8 +314,13 @@ def _reasons(caller: Any) -> Iterator[str]:
                 yield _LEARNS.format(name=type(step).__name__)
     elif isinstance(caller, BaseSearchCV):
         yield _SEARCHES.format(name=name)
-    elif isinstance(caller, BaseEnsemble) and getattr(caller, "bootstrap", False):
+    elif isinstance(caller, TransformedTargetRegressor):
+        if caller.transformer is not None and _learns_from_rows(caller.transformer):
+            yield _TARGETS_LEARNT.format(name=type(caller.transformer).__name__)
+    elif getattr(caller, "bootstrap", False):
         yield _REPEATS.format(name=name)
+    elif name not in HARMLESS:
+        yield _LOOKS.format(name=name)
 
 
 def _learns_from_rows(step: Any) -> bool:

@@ -20,6 +20,7 @@ from wane.learn.inputs import (
     generator,
     require_enough_records,
     seed_voids,
+    surrounding_voids,
     validated,
 )
 from wane.learn.persons import check_rows_per_person, planned_for_persons, share_of_one_row
@@ -132,6 +133,7 @@ class PrivateMean(Certified, BaseEstimator):  # type: ignore[misc]
             noise=NoiseMultiplier(1.0),
             adjacency=self.adjacency,
         )
+        voids = read + seeded + surrounding_voids()
         points = scaler(X)
         gradients = LinearSums(
             np.ones((rows, 1)),
@@ -140,7 +142,7 @@ class PrivateMean(Certified, BaseEstimator):  # type: ignore[misc]
             feature_norm=1.0,
             gradient_bound=run.objective.gradient_bound,
         )
-        return PreparedMean(scaler, gradients, self._calibrated(run), read + seeded)
+        return PreparedMean(scaler, gradients, self._calibrated(run), voids)
 
     def _calibrated(self, run: NoisyDescent) -> Certificate:
         """Return the certificate of the run whose noise protects a person with all rows."""

@@ -18,7 +18,14 @@ from wane.describe import Adjacency
 from wane.describe.posterior import Losses, Posterior
 from wane.learn.base import Task
 from wane.learn.conduct import noise_of, step_counter
-from wane.learn.inputs import check_target, feature_scaler, generator, seed_voids, validated
+from wane.learn.inputs import (
+    check_target,
+    feature_scaler,
+    generator,
+    seed_voids,
+    surrounding_voids,
+    validated,
+)
 from wane.learn.presented import Certified, entered
 from wane.learn.scaling import Coordinates, FeatureScaler
 from wane.run import release_grid
@@ -106,7 +113,7 @@ class SamplingEstimator(Certified, BaseEstimator):  # type: ignore[misc]
             adjacency=self.adjacency,
         )
         run = plan_posterior(posterior, wish)
-        voids += seed_voids(self.seed_voids_privacy)
+        voids += seed_voids(self.seed_voids_privacy) + surrounding_voids()
         certificate = certify(run).void(voids)
         with (
             entered(self.account, certificate),
