@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from wane.errors import InvalidDescription
 from wane.mechanisms import IteratedLaplace
+from wane.mechanisms.laplace_sums import LaplaceSumDP
 
 
 @pytest.mark.parametrize("dimension", [1, 3, 400])
@@ -42,3 +44,28 @@ def test_densities_are_named_as_such() -> None:
     three = IteratedLaplace(1.0, 1.0, 2.0, further_scales=(1.0,))
     with pytest.raises(InvalidDescription, match="further_scales must be empty"):
         three.continuous_renyi(2.0)
+
+
+@pytest.mark.parametrize(("noises", "shift"), [(400, 1), (400, 1507), (300, 3234), (200, 2235)])
+def test_tails_of_many_noises_underflow_on_the_private_side(noises: int, shift: int) -> None:
+    """With 400 noises delta was 4e-30 at every epsilon: its ratios were zero divided by zero."""
+    scale = 2
+    made = LaplaceSumDP(shift, (scale,) * noises)
+    wide = 4 * noises * scale + 2 * shift
+    law = _law_of_many(noises, scale, wide)
+    own = np.concatenate([law, np.zeros(shift)])
+    other = np.concatenate([np.zeros(shift), law])
+    for epsilon in (0.0, 0.05, 2.0, 40.0, 300.0):
+        exact = float(np.maximum(own - np.exp(min(epsilon, 700.0)) * other, 0.0).sum())
+        assert exact * (1.0 - 1e-9) - 1e-12 <= made.delta(epsilon)
+        assert made.delta(epsilon) <= exact + 1e-6
+    assert made.delta(1e4) == 0.0  # beyond the level of pure privacy
+    assert 0.0 <= made.delta(720.0) <= 1.0  # e^720 is no double
+    for order in (1.01, 2.0, 100.0):
+        assert 0.0 < made.renyi(order) <= made.pure_epsilon
+
+
+def _law_of_many(noises: int, scale: int, wide: int) -> np.ndarray:
+    """The law of the sum of equal noises: what is added and what is taken away, independent."""
+    up = stats.nbinom(noises, -math.expm1(-1.0 / scale)).pmf(np.arange(2 * wide + 1))
+    return np.convolve(up, up[::-1])[wide : 3 * wide + 1]

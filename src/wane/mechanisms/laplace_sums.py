@@ -33,6 +33,10 @@ LARGEST_SCALE = 1 << 13
 """Units of the largest noise; the sums then have a few million values that matter."""
 _TILT = 0.8  # of the largest exponent at which moments are finite
 _LOG_TAIL = 69.0
+_FAINT = 1e-290
+"""Probabilities below are not divided by: so near the smallest double they have few digits."""
+_LARGEST_EXPONENT = 500.0
+"""At larger epsilons delta is that of this one: e^500 times what is faint is nothing."""
 
 
 @final
@@ -101,7 +105,10 @@ class LaplaceSumDP(Guarantee):
     def _ratios(self) -> Array:
         """Likelihood ratios against the shifted law, which fall, from the first point of both."""
         law = self._law
-        return np.minimum.accumulate(law[self.shift :] / law[: law.size - self.shift])
+        own, other = law[self.shift :], law[: law.size - self.shift]
+        # the tails of many noises underflow; no threshold there loses more than is faint
+        endless = np.full(own.size, np.inf)
+        return np.minimum.accumulate(np.divide(own, other, out=endless, where=other >= _FAINT))
 
     def delta(self, epsilon: float) -> float:
         """The mass below the best threshold, minus e^epsilon times the shifted one, rounded up."""
@@ -110,7 +117,7 @@ class LaplaceSumDP(Guarantee):
             return 0.0
         if self.shift > self._reach:  # the laws hardly overlap, and their tails would underflow
             return 1.0
-        factor = math.exp(epsilon)
+        factor = math.exp(min(epsilon, _LARGEST_EXPONENT))
         # points in front of the first ratio have no shifted mass and count in full
         place = self.shift + int(np.searchsorted(-self._ratios, -factor))
         own, other = float(self._below[place]), float(self._below[place - self.shift])
@@ -133,8 +140,9 @@ class LaplaceSumDP(Guarantee):
             return most
         law = self._law
         own, other = law[self.shift :], law[: law.size - self.shift]
-        terms = order * np.log(own) + (1.0 - order) * np.log(other)
-        outside = float(law[: self.shift].sum()) + 2.0 * self._lost
+        known = (own >= _FAINT) & (other >= _FAINT)
+        terms = order * np.log(own[known]) + (1.0 - order) * np.log(other[known])
+        outside = float(law[: self.shift].sum() + own[~known].sum()) + 2.0 * self._lost
         # where only one law is known the ratio is at most that of pure privacy
         parts = [float(special.logsumexp(terms)), math.log(outside) + (order - 1.0) * most]
         total = float(special.logsumexp(parts)) + 2.0 * order * self._relative + 1e-13
