@@ -9,6 +9,7 @@ import pytest
 import wane
 from wane.certificates import certify
 from wane.mechanisms import (
+    IteratedLaplace,
     KernelRelease,
     MarkovKernel,
     NestedRelease,
@@ -34,6 +35,7 @@ MECHANISMS = {
         calibrated_brownian(TARGET, sensitivity=1.0, dimension=3), adjacency="replace-one"
     ),
     "nested": lambda: NestedRelease.for_mu(declared(), {"team": 1.0, "all": 0.1}),
+    "laplace": lambda: IteratedLaplace(1.0, 1.0, 2.0, adjacency="zero-out"),
     "kernel": lambda: KernelRelease(before=SAID, matrix=KERNEL),
 }
 

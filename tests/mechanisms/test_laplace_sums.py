@@ -11,7 +11,7 @@ from scipy import stats
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import GaussianDP
 from wane.mechanisms import IteratedLaplace, PrivacyTarget, calibrated_iterated_laplace
-from wane.mechanisms.laplace_sums import LaplaceSumDP
+from wane.theorems.laplace.sums import LaplaceSumDP
 
 
 def brute_law(scales: tuple[int, ...], reach: int) -> np.ndarray:

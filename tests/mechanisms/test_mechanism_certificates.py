@@ -20,6 +20,7 @@ from wane.mechanisms import (
     Branch,
     BranchedRelease,
     BrownianMechanism,
+    IteratedLaplace,
     KernelRelease,
     LinearDiffusion,
     MarkovKernel,
@@ -72,6 +73,7 @@ ALL = {
     "declared-diffusion": DECLARED,
     "nested-release": NestedRelease(PROCESS, {"team": 1.0, "public": 2.0}),
     "branched-release": BranchedRelease(PROCESS, TREE).seen_by(["left", "right"]),
+    "iterated-laplace": IteratedLaplace(1.0, 1.0, 2.0, dimension=2, adjacency="zero-out"),
     "kernel-release": KernelRelease(STATED, MATRIX, power=3),
     "noisy-descent-ascent": GAME,
 }
@@ -102,7 +104,8 @@ def test_documents_are_verified(kind):
     valid(made)
     found = check_document(made)
     assert found.verified, (found.contradictions, found.numbers)
-    assert ("iterate" in html_page(made)) == (kind == "noisy-descent-ascent")
+    page = html_page(made).replace("iterated-laplace", "")  # the kind's own name
+    assert ("iterate" in page) == (kind == "noisy-descent-ascent")
 
 
 @pytest.mark.parametrize("name", HELD)
@@ -194,6 +197,7 @@ def test_releases_come_with_their_certificate(tmp_path):
     levels = wane.release(ALL["nested-release"], [1.0]).value
     assert set(levels) == {"team", "public"}
     assert set(wane.release(ALL["branched-release"], [1.0]).value) == {"left", "right"}
+    assert wane.release(ALL["iterated-laplace"], [1.0, 2.0]).value.shape == (2,)
     assert wane.release(ALL["kernel-release"], 1).value in (0, 1)
 
 

@@ -23,7 +23,7 @@ def test_every_number_of_a_mechanism_speaks_of_its_release(
     start = np.full(dimension, 0.49 * unit)
     other = start + np.nextafter(min(1.0 / dimension, step + 0.02 * unit), 0.0)
     assert np.abs(other - start).sum() <= 1.0
-    monkeypatch.setattr(IteratedLaplace, "_noise", lambda self: 0)
+    monkeypatch.setattr("wane.run.drawing.sum_of_noises", lambda mechanism: 0)
     apart = np.abs(made.release(other) - made.release(start)) / unit
     level = apart.sum() / round(max(scales) / unit)
     assert level <= made.pure_epsilon

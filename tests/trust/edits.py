@@ -5,7 +5,7 @@ import json
 from contextlib import suppress
 
 from trust.sealed import sealed
-from wane.describe.fields import run_from_fields, run_to_fields
+from wane.describe.kinds import description_from_fields, description_to_fields
 from wane.errors import WaneError
 from wane.verify.claims import fingerprint
 
@@ -86,7 +86,7 @@ def _part(row, document, alone):
         named = {"name": row["what"], "source": row["source"], "adjacency": document["adjacency"]}
         return named | {"guarantee": row["guarantee"]}
     given = document["description"] if alone else row.get("description", document["description"])
-    return run_to_fields(run_from_fields(given))
+    return description_to_fields(description_from_fields(given))
 
 
 def covered(path, stated):

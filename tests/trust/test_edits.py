@@ -29,6 +29,7 @@ from wane.describe.facts import FactKind
 from wane.documents import reading
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import GaussianDP
+from wane.mechanisms import IteratedLaplace
 from wane.verify import verify
 
 SMALL = {"records": 1000, "steps": 400, "step_size": 1.0}
@@ -120,6 +121,9 @@ KINDS = {
         together((certify(make_run(**SMALL)), certify(make_run()))), delta=1e-5
     ),
     "samples": sampled,
+    "a mechanism": lambda: certificate_document(
+        certify(IteratedLaplace(1.0, 1.0, 2.0, dimension=2, adjacency="zero-out")), delta=1e-5
+    ),
     "a fact of the run": lambda: certificate_document(
         certify(PLAIN, facts=[Fact.of(PLAIN, FactKind.LOG_SOBOLEV, 2.0)]), delta=1e-5
     ),

@@ -27,6 +27,7 @@ from wane.mechanisms import (
     BranchedRelease,
     BrownianMechanism,
     DiffusionMechanism,
+    IteratedLaplace,
     NestedRelease,
     OrnsteinUhlenbeckMechanism,
 )
@@ -226,6 +227,11 @@ def test_a_diffusion_of_ones_own():
     )
     found = [made.release(0.3) for _ in range(20)]
     assert off_the_grid(found, grid_below(made.noise_std)) == 0
+
+
+def test_several_laplace_noises():
+    made = IteratedLaplace(1.0, 0.7, 1.3, further_scales=(1e-9,), dimension=4)
+    assert off_the_grid(made.release(STATISTIC), made.unit) == 0
 
 
 def test_a_bound_on_the_curvature():

@@ -27,6 +27,7 @@ from wane.mechanisms import (
     Branch,
     BranchedRelease,
     BrownianMechanism,
+    IteratedLaplace,
     KernelRelease,
     LinearDiffusion,
     NestedRelease,
@@ -113,6 +114,7 @@ def mechanisms() -> list[Case]:
         step_size=0.4,
         noise_std=1.5,
     )
+    noises = IteratedLaplace(1.0, 1.0, 0.5, adjacency="zero-out")
     kernel = KernelRelease(stated, [[0.7, 0.3], [0.1, 0.9]], power=2)
     return [
         Case(process, lambda: [_joint(process, [[0.5]])]),
@@ -123,6 +125,7 @@ def mechanisms() -> list[Case]:
         Case(slanted, lambda: [_slanted(slanted, [[0.5]])]),
         Case(forked, lambda: [_slanted(slanted, [[0.5, 0.4], [0.5, 1.0]])]),
         Case(kernel, _voted),
+        Case(noises, noisy_pair),
         Case(game, lambda: [_played(game)]),
         Case(replace(game, adjacency="zero-out"), lambda: [Gaussians(math.inf)]),
         *_declared(),
@@ -224,6 +227,15 @@ def _voted() -> list[Masses]:
     odds = math.e / (1.0 + math.e)
     kernel = np.linalg.matrix_power(np.array([[0.7, 0.3], [0.1, 0.9]]), 2)
     return [Masses(np.array([odds, 1 - odds]) @ kernel, np.array([1 - odds, odds]) @ kernel)]
+
+
+def noisy_pair() -> list[Masses]:
+    """0 and 1 with noises of scales 1 and 1/2 in whole multiples of 2^-12, by partial fractions."""
+    shift, a, b = 4096, math.exp(-1 / 4096), math.exp(-1 / 2048)
+    sizes = np.abs(np.arange(-40 * shift, 41 * shift))
+    wide, narrow = a ** (sizes + 1.0) / (1 - a**2), b ** (sizes + 1.0) / (1 - b**2)
+    law = (1 - a) ** 2 * (1 - b) ** 2 * (wide - narrow) / ((1 - a * b) * (a - b))
+    return [Masses(law[shift:], law[:-shift])]
 
 
 def counted() -> Case:

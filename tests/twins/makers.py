@@ -33,6 +33,7 @@ ROOMS = (
     "describe.diffusion",
     "describe.domains",
     "describe.hierarchy",
+    "describe.laplace",
     "guarantees",
     "learn",
     "mechanisms",

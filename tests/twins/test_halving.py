@@ -39,7 +39,7 @@ NO_CLAIM: dict[str, str] = {
     "mechanisms.calibration.PrivacyTarget.largest_mu": TARGET,
     "mechanisms.calibration._mu_of_divergence": TARGET,
     "mechanisms.calibration.calibrated_ornstein_uhlenbeck": "a mechanism, which claims by itself",
-    "mechanisms.laplace.log_density": "a density, from which `IteratedLaplace.renyi` is computed",
+    "mechanisms.laplace.log_density": "a density, from which `continuous_renyi` is computed",
     "mechanisms.numerical.DiffusionMechanism.estimated_intrinsic_sensitivity": "an estimate",
     "theorems.log_sobolev.dynamics.settled_constant": LOWER,
     "theorems.theorem.FactHypothesis.value": "it looks a stated number up",

@@ -126,6 +126,7 @@ NEVER_FALSE: dict[tuple[str, str], str] = {
     ("declared_diffusion_release", "declared_distance"): DECLARED,
     ("reflected_chain", "declared_distance"): DECLARED,
     ("kernel_amplification", "declared_before"): DECLARED,
+    ("laplace_sum", "declared_sum"): DECLARED,
     ("saddle_last_iterate", "declared_monotone"): (
         "it is what the kind of description means; fields that are not monotone are described by "
         "none"

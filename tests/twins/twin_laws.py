@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import signal, stats
 
-from twins.cases import counted, mechanisms, theorems
+from twins.cases import counted, mechanisms, noisy_pair, theorems
 from twins.exact import Exact, Gaussians, Masses, Repeated, exact_epsilon
 from twins.members import inside, laws_of, stated
 from twins.removal import MARGIN, TINY, Case, claim_of, is_asked
@@ -266,7 +266,13 @@ def _walk(reach: float, std: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def laplace_law() -> None:
-    """Laplace noise twice: the density by a plain convolution on a grid."""
+    """Laplace noise twice: what is released by partial fractions, the density by a convolution."""
+    (pair,) = noisy_pair()
+    released = IteratedLaplace(1.0, 1.0, 0.5)
+    above("delta", released.delta(0.5), pair.delta(0.5))
+    above("Renyi", released.renyi(4.0), pair.renyi(4.0))
+    level = float(np.max(np.log(pair.first[:4096]) - np.log(pair.second[:4096])))
+    above("pure", released.pure_epsilon, level, 1e-2)
     made, step = IteratedLaplace(1.0, 1.0, 0.5), 0.005
     nodes = np.arange(-40.0, 40.0 + step / 2, step)
     one, two = (stats.laplace.pdf(nodes, scale=scale) for scale in (1.0, 0.5))

@@ -18,6 +18,7 @@ KINDS = {
     "declared-diffusion": "declared_diffusion:DeclaredDiffusion",
     "nested-release": "hierarchy:NestedRelease",
     "branched-release": "hierarchy:BranchedRelease",
+    "iterated-laplace": "laplace:LaplaceRelease",
     "kernel-release": "kernel:KernelRelease",
     "noisy-descent-ascent": "saddle:NoisyDescentAscent",
     "overdamped-chains": "samples:OverdampedRun",

@@ -8,25 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import cached_property
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 from scipy import special
 
 from wane import arguments
 from wane.arrays import Array
-from wane.describe.diffusion import Outside
+from wane.describe.laplace import LaplaceRelease, checked_scale
 from wane.errors import InvalidDescription
 from wane.mechanisms.calibration import PrivacyTarget
-from wane.mechanisms.laplace_sums import LARGEST_SCALE, LaplaceSumDP, in_units
 from wane.numerics.roots import smallest_satisfying
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
-from wane.run.discrete_gaussian import discrete_laplace
-from wane.run.grid import power_of_two_below
-from wane.run.statistics import checked_statistic
 
 RAISED = 1e-11
 """Relative amount by which divergences found by quadrature are raised."""
@@ -63,8 +56,8 @@ def _log_bulge(size: Array, a: float, b: float) -> Array:
 
 def density(x: float, first_scale: float, second_scale: float) -> float:
     """The density of the sum of two independent Laplace variables."""
-    _check_scale("first_scale", first_scale)
-    _check_scale("second_scale", second_scale)
+    checked_scale("first_scale", first_scale)
+    checked_scale("second_scale", second_scale)
     return math.exp(log_density(float(x), first_scale, second_scale))
 
 
@@ -98,90 +91,17 @@ def _moment_excess(order: float, t: float) -> float:
     return total / (2.0 * order - 1.0)
 
 
-@dataclass(frozen=True)
-class IteratedLaplace:
+class IteratedLaplace(LaplaceRelease):
     """Numbers released with Laplace noise, to which further Laplace noise is added.
 
-    Attributes:
-        sensitivity: largest sum of the absolute changes of all numbers between adjacent data sets.
-        first_scale, second_scale: scales of the first two noises.
-        further_scales: scales of all others.
-        dimension: how many numbers there are, each with noise of its own.
+    `LaplaceRelease` lists the attributes; `wane.certify` needs an adjacency.  What the literature
+    knows of noises with a density is here as well, under names that say so.
     """
-
-    sensitivity: float
-    first_scale: float
-    second_scale: float
-    further_scales: tuple[float, ...] = field(default=(), kw_only=True)
-    dimension: int = field(default=1, kw_only=True)
-
-    def __post_init__(self) -> None:
-        arguments.real("sensitivity", self.sensitivity, above=0.0)
-        _check_scale("first_scale", self.first_scale)
-        _check_scale("second_scale", self.second_scale)
-        arguments.kind("further_scales", self.further_scales, (tuple, list))
-        for place, scale in enumerate(self.further_scales):
-            _check_scale(f"further_scales[{place}]", scale)
-        object.__setattr__(self, "further_scales", tuple(self.further_scales))
-        arguments.whole("dimension", self.dimension, least=1)
-
-    @property
-    def scales(self) -> tuple[float, ...]:
-        """The scales of all noises."""
-        return (self.first_scale, self.second_scale, *self.further_scales)
-
-    @property
-    def pure_epsilon(self) -> float:
-        """The level of pure DP of `release`: that of its widest noise alone, rounded up."""
-        return self.guarantee.pure_epsilon
 
     @property
     def continuous_pure_epsilon(self) -> float:
         """The level of noises with a density, which no release costs: sensitivity/largest scale."""
         return inflate(self.sensitivity / max(self.scales), 4e-16)
-
-    @property
-    def unit(self) -> float:
-        """What released numbers are multiples of: a power of two, far below noise and sensitivity.
-
-        The largest noise has between 2^12 and 2^13 units.
-        """
-        return 2.0 * power_of_two_below(max(self.scales) / LARGEST_SCALE)
-
-    @cached_property
-    def guarantee(self) -> LaplaceSumDP:
-        """The exact guarantee of `release`, roundings of the statistic included.
-
-        Rounding to multiples of the unit moves two numbers apart by at most one unit.  Noise of
-        less than a unit is added but not counted.
-        """
-        reach = Fraction(self.sensitivity) / Fraction(self.unit) + self.dimension
-        return LaplaceSumDP(math.floor(reach), in_units(self.scales, self.unit))
-
-    def delta(self, epsilon: float) -> float:
-        """The exact delta of `release` at this epsilon, rounded up."""
-        return self.guarantee.delta(epsilon)
-
-    def release(self, statistic: Any) -> Array:
-        """One private release: the numbers on multiples of the unit, plus all noises.
-
-        The noises are whole multiples, drawn exactly from the randomness of the operating system.
-        """
-        values = checked_statistic(statistic, None, self.dimension, Outside.REFUSE, charge=0.0)
-        found = [
-            round(Fraction(value) / Fraction(self.unit)) + self._noise()
-            for value in values.reshape(-1).tolist()
-        ]
-        made = [float(number * Fraction(self.unit)) for number in found]
-        return np.asarray(made, dtype=np.float64).reshape(values.shape)
-
-    def _noise(self) -> int:
-        """The sum of all noises, of those below a unit none."""
-        return sum(discrete_laplace(scale) for scale in in_units(self.scales, self.unit))
-
-    def renyi(self, order: float) -> float:
-        """The exact Renyi divergence of `release`, roundings of the statistic included, raised."""
-        return self.guarantee.renyi(order)
 
     def continuous_renyi(self, order: float) -> float:
         """The exact Renyi divergence of two noises with a density, by quadrature, rounded up.
@@ -259,12 +179,6 @@ def _slope(order: float, t: float) -> float:
     """Derivative of the log moment: a (a-1) (1 - e^(-(2a-1) t))/(a + (a-1) e^(-(2a-1) t))."""
     fade = -math.expm1(-(2.0 * order - 1.0) * t)
     return order * (order - 1.0) * fade / (order + (order - 1.0) * (1.0 - fade))
-
-
-def _check_scale(name: str, scale: float) -> None:
-    arguments.real(name, scale, above=0.0)
-    if not 1e-100 < scale < 1e100:
-        raise InvalidDescription(f"{name} must be between 1e-100 and 1e100, got {scale:g}.")
 
 
 def calibrated_iterated_laplace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
@@ -12,10 +13,13 @@ from wane.describe.description import Description
 from wane.describe.diffusion import Outside, Process
 from wane.describe.hierarchy import BranchedRelease, NestedRelease
 from wane.describe.kernel import KernelRelease
+from wane.describe.laplace import LaplaceRelease
 from wane.errors import InvalidDescription
 from wane.randomness import noise_generator
 from wane.run.diffusions import draw, path
+from wane.run.discrete_gaussian import discrete_laplace
 from wane.run.hierarchies import drawn_tree
+from wane.run.statistics import checked_statistic
 
 MOST_APPLICATIONS = 1_000_000
 
@@ -63,3 +67,26 @@ def _(mechanism: KernelRelease, statistic: Any, outside: Outside, seed: int | No
         row = mechanism.matrix[state]
         state = int(rng.choice(columns, p=np.asarray(row / row.sum())))
     return state
+
+
+@drawn.register
+def _(mechanism: LaplaceRelease, statistic: Any, outside: Outside, seed: int | None) -> Any:
+    """Whole multiples of the unit throughout, so that nothing is rounded after the first time."""
+    if seed is not None:
+        raise InvalidDescription(
+            "seed_voids_privacy must be None, got a seed: this noise is drawn exactly, from the "
+            "randomness of the operating system, which nothing repeats."
+        )
+    values = checked_statistic(statistic, None, mechanism.dimension, outside, charge=0.0)
+    unit = Fraction(mechanism.unit)
+    found = [
+        (round(Fraction(value) / unit) + sum_of_noises(mechanism)) * unit
+        for value in values.reshape(-1).tolist()
+    ]
+    made = np.asarray([float(number) for number in found], dtype=np.float64)
+    return made.reshape(values.shape)
+
+
+def sum_of_noises(mechanism: LaplaceRelease) -> int:
+    """Return the sum of all noises on one number, in units."""
+    return sum(discrete_laplace(scale) for scale in mechanism.scales_in_units)

@@ -16,6 +16,7 @@ FOLDERS = (
     "gibbs",
     "diffusion",
     "kernel",
+    "laplace",
 )
 """The order in which theorems are asked and shown; folders that are not named here come last."""
 

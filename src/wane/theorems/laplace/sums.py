@@ -13,7 +13,6 @@ Proofs: `docs/proofs/continuous-kernels.md`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, final
@@ -23,14 +22,13 @@ from scipy import signal, special
 
 from wane.arguments import whole
 from wane.arrays import Array
+from wane.describe.laplace import LARGEST_SCALE, LaplaceRelease
 from wane.guarantees import ComposedDP, Guarantee, arguments
 from wane.guarantees.composed import composed_of
 from wane.numerics.roots import smallest_satisfying
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 
 UNIT = 2.0**-53
-LARGEST_SCALE = 1 << 13
-"""Units of the largest noise; the sums then have a few million values that matter."""
 _TILT = 0.8  # of the largest exponent at which moments are finite
 _LOG_TAIL = 69.0
 _FAINT = 1e-290
@@ -103,12 +101,13 @@ class LaplaceSumDP(Guarantee):
 
     @cached_property
     def _ratios(self) -> Array:
-        """Likelihood ratios against the shifted law, which fall, from the first point of both."""
+        """Minus the likelihood ratios against the shifted law, which rise, from where both are."""
         law = self._law
         own, other = law[self.shift :], law[: law.size - self.shift]
         # the tails of many noises underflow; no threshold there loses more than is faint
         endless = np.full(own.size, np.inf)
-        return np.minimum.accumulate(np.divide(own, other, out=endless, where=other >= _FAINT))
+        ratios = np.divide(own, other, out=endless, where=other >= _FAINT)
+        return -np.minimum.accumulate(ratios)
 
     def delta(self, epsilon: float) -> float:
         """The mass below the best threshold, minus e^epsilon times the shifted one, rounded up."""
@@ -119,7 +118,7 @@ class LaplaceSumDP(Guarantee):
             return 1.0
         factor = math.exp(min(epsilon, _LARGEST_EXPONENT))
         # points in front of the first ratio have no shifted mass and count in full
-        place = self.shift + int(np.searchsorted(-self._ratios, -factor))
+        place = self.shift + int(np.searchsorted(self._ratios, -factor))
         own, other = float(self._below[place]), float(self._below[place - self.shift])
         found = own - factor * other
         doubt = 8.0 * self._relative * (own + factor * other) + 4.0 * self._lost
@@ -162,6 +161,6 @@ class LaplaceSumDP(Guarantee):
         return composed_of((self, *others))
 
 
-def in_units(scales: Sequence[float], unit: float) -> tuple[int, ...]:
-    """Return the scales as whole numbers of units; those below one are left out."""
-    return tuple(round(scale / unit) for scale in scales if scale >= unit)
+def guarantee_of(release: LaplaceRelease) -> LaplaceSumDP:
+    """Return what numbers with several Laplace noises cost, their roundings included."""
+    return LaplaceSumDP(release.shift, release.scales_in_units)

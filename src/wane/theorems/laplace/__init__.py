@@ -1,0 +1,1 @@
+"""Release numbers with Laplace noise, and further Laplace noise on top of it."""
