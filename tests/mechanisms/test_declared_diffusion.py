@@ -385,6 +385,7 @@ def test_a_drift_that_breaks_while_it_runs_says_nothing_of_the_data():
         {"drift_values": (0.0, 0.1, 0.0)},
         {"drift_values": (0.0, 9.0, 0.0), "low": -1.0, "high": 1.0},
         {"drift_values": (0.0, 0.1), "low": -1.0, "high": 1.0},
+        {"drift_values": (0.1, 0.0, 0.1), "drift_contraction": 0.0, "low": -1.0, "high": 1.0},
         {"drift_values": (0.0, 0.1, 0.0), "low": -1.0, "high": 1.0, "walls": "project"},
         {"steps": 10**7},
     ],

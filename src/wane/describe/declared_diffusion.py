@@ -213,13 +213,27 @@ class DeclaredDiffusion(Process):
             )
         if self.drift is not None:
             self._check_read_values(np.array(self.drift_values), self.drift)
-        rises = np.abs(np.diff(np.array(self.drift_values)))
-        spacing = float(self.corners[1][0] - self.corners[0][0]) / rises.size
+        self._refute_values(np.diff(np.array(self.drift_values)))
+
+    def _refute_values(self, rises: Array) -> None:
+        """Refuse values that the declared constants contradict."""
+        spacing, most = (
+            float(self.corners[1][0] - self.corners[0][0]) / rises.size,
+            float(rises.max()),
+        )
+        steepest = max(most, -float(rises.min()))
         slope = math.inf if self.drift_lipschitz is None else self.drift_lipschitz
-        if float(rises.max()) > slope * spacing * (1.0 + 1e-9) + 1e-12 * (1.0 + rises.max()):
+        noise = 1e-12 * (1.0 + steepest)
+        if steepest > slope * spacing * (1.0 + 1e-9) + noise:
             raise InvalidDescription(
-                f"drift_lipschitz must be at least {float(rises.max()) / spacing:.6g}, the "
+                f"drift_lipschitz must be at least {steepest / spacing:.6g}, the "
                 f"steepest slope of drift_values, got {slope:g}."
+            )
+        kappa = self.drift_contraction
+        if kappa is not None and most > (1e-9 * slope - kappa) * spacing + noise:
+            raise InvalidDescription(
+                f"drift_contraction must be at most {-most / spacing:.6g}, the least that "
+                f"drift_values fall by, got {kappa:g}."
             )
 
     def _check_read_values(self, values: Array, drift: Coefficient) -> None:

@@ -30,7 +30,8 @@ def log_ratio(process: DeclaredDiffusion) -> float:
     if process.steps * len(values) ** 2 > MOST_WORK:
         raise TooLarge("a chain of so many steps and cells is not computed again")
     chain = _Chain(process, np.array(values))
-    if not chain.near <= chain.std <= 4.0 * chain.width:
+    wide = max(chain.near + chain.cell + chain.rounding, chain.width / 400.0)
+    if not wide <= chain.std <= 4.0 * chain.width:
         return math.inf
     density, error = chain.followed()
     above, below = density + error, density - error
@@ -58,10 +59,10 @@ class _Chain:
         self.cell = self.width / (drift.size - 1)
         self.mean = self.low + self.cell * np.arange(drift.size) + eta * drift
         largest = max(abs(self.low), abs(high)) + 3.0 * self.width + LARGEST_NOISE * self.std
-        rounding = 32.0 * UNIT * (largest + eta * (start + slope * self.width))
-        self.stray = eta * slope * self.cell / 2.0 + rounding
-        self.stride = float(np.max(np.abs(np.diff(self.mean)))) + rounding
-        self.near = self.stride + self.stray
+        self.rounding = 32.0 * UNIT * (largest + eta * (start + slope * self.width))
+        self.stray, self.stray_on_average = self._stray(process, eta * np.diff(drift))
+        self.stride = np.abs(np.diff(self.mean)) + self.rounding
+        self.near = float(np.max(self.stride) + np.max(self.stray))
         away = float(np.max(np.abs(self.mean - self.low - self.width / 2.0)))
         self.pictures = math.ceil((away + (SPAN + 1.0) * self.std) / self.width) + 1
         size = max(abs(self.low), abs(high)) + float(np.max(np.abs(self.mean)))
@@ -90,8 +91,24 @@ class _Chain:
                 made[row] += node[::-1] if picture % 2 else node
         return np.maximum(made, 0.0)
 
-    def one_step(self, ends: Table) -> tuple[Table, Table]:
-        """Return densities of one step at `ends`, and errors of lines between nodes and ends."""
+    def _stray(self, process: DeclaredDiffusion, rise: Table) -> tuple[Table, Table]:
+        """Return how far means may be from the lines through those of nodes, and on average.
+
+        Between two nodes the pull may first rise as steeply as it may and then fall, or the other
+        way round: two triangles of one height, inside one trapezoid.
+        """
+        eta, slope, kappa = process.step_size, process.drift_lipschitz, process.least_contraction
+        assert slope is not None and kappa is not None
+        up = np.maximum(-eta * kappa - rise / self.cell, 0.0)  # beyond the line's own slope
+        down = np.maximum(rise / self.cell + eta * slope, 0.0)
+        either = np.where(up + down > 0.0, up + down, 1.0)
+        height = self.cell * up * down / either
+        ramps = np.minimum(up, down) / either  # the share of the cell that one ramp takes
+        off = self.rounding * (2.0 + eta * slope)
+        return height + off, height * (1.0 - ramps) + off
+
+    def one_step(self, ends: Table) -> tuple[Table, Table, tuple[Table, Table]]:
+        """Return densities of one step at `ends`, errors of lines between ends, and of cells."""
         s, gap = self.std, float(ends[1] - ends[0])
         push = (self.near + gap) / s
         value, slope, bend = (np.zeros((self.mean.size, ends.size)) for _ in range(3))
@@ -99,36 +116,64 @@ class _Chain:
             inside = self.low + self.width - ends if picture % 2 else ends - self.low
             at = self.low + picture * self.width + inside
             u = np.abs(at[None, :] - self.mean[:, None]) / s
-            height = np.exp(-u * u / 2.0) / (s * math.sqrt(2.0 * math.pi))
-            value += height
-            grown = height * np.exp(np.minimum(u, 38.0) * push)
+            value += _normal(u) / s
+            grown = _normal(np.maximum(u - push, 0.0)) / s
             slope += grown * (u + push) / s
-            bend += grown * ((u + push) ** 2 + 1.0) / s**2
-        error = self.stray * slope + (self.stride**2 + gap**2) / 8.0 * bend
-        return value, error + self.off * float(value.max())
+            bend += grown * np.maximum((u + push) ** 2 - 1.0, 1.0) / s**2
+        error = bend * (gap**2 / 8.0) + self.off * float(value.max())
+        return value, error, self.hidden(value, slope[:-1], bend[:-1], 0.0 * value[0])
+
+    def hidden(self, new: Table, slope: Table, bend: Table, extra: Table) -> tuple[Table, Table]:
+        """Return how far functions may be from lines in each cell, at most and on average.
+
+        `new` are their values at nodes; by their means, their derivatives are at most `slope` and
+        `bend`, and besides `extra` is a slope of what is in doubt already.
+        """
+        apart = self.stride[:, None] - 2.0 * self.rounding
+        seen = np.abs(np.diff(new, axis=0)) + 4.0 * self.off * new.max(axis=0)
+        known = seen / np.maximum(apart, self.cell / 1000.0) + self.near * bend
+        slope = np.where(apart > self.cell / 1000.0, np.minimum(known, slope), slope) + extra
+        sag = self.stride[:, None] ** 2 / 8.0 * (bend + extra * math.sqrt(2.0 / math.pi) / self.std)
+        mean = self.stray_on_average[:, None] * slope + 2.0 / 3.0 * sag
+        return self.stray[:, None] * slope + sag, mean
+
+    def thick(self) -> Table:
+        """Return a cell times the largest density near each node (columns), from near each row."""
+        near, nodes = self.near + self.cell + self.rounding, np.arange(self.mean.size)
+        share = np.where((nodes == 0) | (nodes == nodes[-1]), 0.5, 1.0) * self.cell / self.std
+        made = np.zeros((nodes.size, nodes.size))
+        for picture in range(-self.pictures, self.pictures + 1):
+            inside = self.cell * (nodes[::-1] if picture % 2 else nodes)
+            away = np.abs(self.low + picture * self.width + inside[None, :] - self.mean[:, None])
+            made += share * _normal(np.maximum(away - near, 0.0) / self.std)
+        return made
 
     def followed(self) -> tuple[Table, Table]:
         """Return densities of the end of the chain, from nodes (rows), and what they may be off."""
-        s, h, table = self.std, self.cell, self.step()
-        ends = min(400, max(64, math.ceil(6.0 * self.width / s)))
-        value, error = self.one_step(np.linspace(self.low, self.low + self.width, ends + 1))
-        grow = math.exp(SPAN * self.near / s)
-        sag = self.stride**2 / 8.0
-        by_slope = self.stray + sag * math.sqrt(2.0 / math.pi) / s
-        by_kink = sag / h * math.exp(h * h / (12.0 * s * s))
+        h, table, thick = self.cell, self.step(), self.thick()
+        ends = min(400, max(64, math.ceil(12.0 * self.width / self.std)))
+        places = np.linspace(self.low, self.low + self.width, ends + 1)
+        value, error, (peak, mean) = self.one_step(places)
         for _ in range(self.steps - 1):
-            slope = np.abs(np.diff(value, axis=0)) / h
-            steep = np.maximum(np.pad(slope, ((1, 0), (0, 0))), np.pad(slope, ((0, 1), (0, 0))))
             signed = np.diff(value, axis=0) / h
-            mirrored = np.concatenate([-signed[:1], signed, -signed[-1:]])
-            kink = np.abs(np.diff(mirrored, axis=0))
-            new = table @ (error + grow * (self.stray * steep + by_kink * kink))
-            new += by_slope / h * np.max(np.abs(np.diff(error, axis=0)), axis=0)
-            new += self.off * (value.max(axis=0) + error.max(axis=0))
-            new += BEYOND * (self.stray + by_kink) * float(steep.max() + kink.max())
-            value, error = table @ value, CAUTION * new
+            kink = np.abs(np.diff(np.concatenate([-signed[:1], signed, -signed[-1:]]), axis=0))
+            bend = ((thick @ kink)[:-1] + BEYOND * kink.max(axis=0)) / h
+            extra = np.max(np.abs(np.diff(error, axis=0)), axis=0) / h
+            wide = np.pad(mean, ((1, 1), (0, 0)), "edge")
+            around = (wide[1:] + wide[:-1]) / 2.0
+            new = table @ error + thick @ around
+            new += self.off * (value.max(axis=0) + error.max(axis=0) + mean.max(axis=0))
+            value, slope = table @ value, np.abs(signed).max(axis=0)
+            peak, mean = self.hidden(value, slope, bend, extra)
+            error = CAUTION * new
+        around = np.maximum(np.pad(peak, ((1, 0), (0, 0))), np.pad(peak, ((0, 1), (0, 0))))
         relative = 4.0 * UNIT * self.steps * (self.mean.size + 16.0)
-        return value, CAUTION * error + relative * value
+        return value, CAUTION * (error + around) + relative * value
+
+
+def _normal(u: Table) -> Table:
+    """The standard normal density."""
+    return np.asarray(np.exp(-u * u / 2.0) / math.sqrt(2.0 * math.pi))
 
 
 def _mass(edge: Table) -> Table:

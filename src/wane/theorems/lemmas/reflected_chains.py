@@ -2,9 +2,10 @@
 
 Let v be linear between the nodes.  One step of the chain, seen from its start, makes of v another
 function; at the nodes it is P v exactly, P holding the means of hats under reflected normal laws.
-Between the nodes it is a line but for what the drift may do there and for its own curvature.  Both
-are bounded by what P makes of the slopes and kinks of v, so the errors of all steps are carried
-along like the densities themselves.  Proofs: `docs/proofs/declared-diffusion.md`, section 3.
+Between the nodes it is a line but for its own curvature and for what a drift may do there whose
+slopes are declared.  Nothing is hidden at the nodes, so a later step, which takes means, sees what
+is hidden by its mean over each cell; errors are carried along like the densities themselves.
+Proofs: `docs/proofs/declared-diffusion.md`, section 3.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from wane.numerics.rounding import inflate
 FAR = 10.0
 """One deviation short of it, less than TAIL of a normal law lies beyond."""
 TAIL = 1e-18
+MOST_ENDS = 400
+"""At no more places between the mirrors are densities computed, at most a deviation apart."""
 WIDEST = 4.0
 """Steps whose noise is more widths of the interval than this are not followed."""
 LONGER = 16
@@ -43,7 +46,9 @@ def pure_level(process: DeclaredDiffusion) -> float:
     """
     low, high = (float(corner[0]) for corner in process.corners)
     slope, start = process.drift_lipschitz, process.drift_at_centre
-    assert slope is not None and start is not None and process.drift_values is not None
+    contraction = process.least_contraction
+    assert slope is not None and contraction is not None
+    assert start is not None and process.drift_values is not None
     eta = process.step_size
     largest = max(abs(low), abs(high)) + 3.0 * (high - low) + LARGEST_NOISE * process.noise_std
     chain = Chain(
@@ -52,7 +57,7 @@ def pure_level(process: DeclaredDiffusion) -> float:
         std=process.noise_std,
         steps=process.steps,
         pulls=tuple(eta * value for value in process.drift_values),
-        steepest=eta * slope,
+        slopes=(-eta * slope, -eta * contraction),
         rounding=32.0 * UNIT * (largest + eta * (start + slope * (high - low))),
     )
     return _level(chain, min(process.sensitivity, high - low))
@@ -97,7 +102,7 @@ class Chain:
 
     Attributes:
         pulls: pull at equally spaced nodes, both ends included.
-        steepest: a Lipschitz constant of pull.
+        slopes: pull(z') - pull(z) is between these two times z' - z, for z < z'.
         rounding: how far the mean of a step may be off besides.
     """
 
@@ -106,7 +111,7 @@ class Chain:
     std: float
     steps: int
     pulls: tuple[float, ...]
-    steepest: float
+    slopes: tuple[float, float]
     rounding: float
 
     @property
@@ -121,7 +126,8 @@ class Chain:
         The work is bounded, too.
         """
         work = self.steps * len(self.pulls) ** 2
-        return self._reach <= self.std <= WIDEST * self.width and work <= MOST_WORK
+        fine = self._near <= self.std and self.width <= MOST_ENDS * self.std
+        return fine and self.std <= WIDEST * self.width and work <= MOST_WORK
 
     @property
     def cell(self) -> float:
@@ -134,20 +140,36 @@ class Chain:
         nodes = np.linspace(self.low, self.high, len(self.pulls))
         return np.asarray(nodes + np.array(self.pulls))
 
-    @property
-    def _unknown(self) -> float:
-        """How far the mean may be, between two nodes, from the line through theirs."""
-        return 0.5 * self.steepest * self.cell + self.rounding
+    @cached_property
+    def _detour(self) -> tuple[Array, Array]:
+        """How far the mean may be, in each cell, from the line through those of its nodes.
+
+        At most, and on average over the cell.  A pull whose slopes lie in `slopes` and that rises
+        by a share of their range from node to node peaks at that share of the cell, at most.
+        """
+        least, most = self.slopes
+        span = most - least
+        rise = np.diff(np.array(self.pulls)) / self.cell
+        share = np.clip((rise - least) / span, 0.0, 1.0) if span > 0.0 else np.zeros(rise.size)
+        peak = self.cell * span * share * (1.0 - share)
+        # one rounding of the chain's means, one of those here, and one of the rise
+        off = self.rounding * (2.0 + max(-least, most))
+        return peak + off, peak * np.maximum(share, 1.0 - share) + off
 
     @cached_property
-    def _stride(self) -> float:
-        """How far apart the means of neighbouring nodes are at most."""
-        return float(np.max(np.abs(np.diff(self._means)))) + self.rounding
+    def _strides(self) -> Array:
+        """How far apart the means of neighbouring nodes are, for each cell."""
+        return np.asarray(np.abs(np.diff(self._means)) + self.rounding)
 
-    @property
+    @cached_property
     def _reach(self) -> float:
         """How far the mean of a point may be from that of either node beside it."""
-        return self._stride + self._unknown
+        return float(np.max(self._strides) + np.max(self._detour[0]))
+
+    @property
+    def _near(self) -> float:
+        """How far a point of a cell may be from a node of it, both seen from means so near."""
+        return self._reach + self.cell + self.rounding
 
     def _images(self) -> Iterator[tuple[float, bool]]:
         """Where the mirrors show the low end, and whether the picture is turned round."""
@@ -180,11 +202,24 @@ class Chain:
         entries = 2.0 * FAR * self.std / self.cell + 5.0
         return 64.0 * UNIT * size / self.cell * entries + TAIL
 
-    def first(self, ends: Array) -> tuple[Array, Array]:
-        """Return the density of one step from nodes (rows) at `ends`, and its error anywhere near.
+    @cached_property
+    def dense(self) -> Array:
+        """A cell times the largest density near each node (columns), from near each row."""
+        nodes, h = len(self.pulls), self.cell
+        total = np.zeros((nodes, nodes))
+        for start, turned in self._images():
+            t = start + h * np.arange(nodes) - self._means[:, None]
+            u = np.maximum(np.abs(t) - self._near, 0.0) / self.std
+            normal = h * np.exp(-0.5 * u * u) / (_ROOT * self.std)
+            normal[:, [0, -1]] *= 0.5  # a node on a mirror belongs to two pictures
+            total += normal[:, ::-1] if turned else normal
+        return total
 
-        The error is that of lines between nodes and between ends, for every start and end within a
-        cell of theirs.
+    def first(self, ends: Array) -> tuple[Array, Array, _Between]:
+        """Return the density of one step from nodes (rows) at `ends`, and its errors.
+
+        Those of lines between ends, for every start and end within a cell of theirs; and those of
+        lines between nodes, at the ends.
         """
         gap = float(ends[1] - ends[0])
         shift = (self._reach + gap) / self.std
@@ -192,38 +227,62 @@ class Chain:
         for start, turned in self._images():
             place = start + (self.high - ends if turned else ends - self.low)
             u = np.abs(place - self._means[:, None]) / self.std
-            normal = np.exp(-0.5 * u * u) / (_ROOT * self.std)
-            density += normal
-            near = np.exp(u * shift - 0.5 * u * u) / (_ROOT * self.std)
-            steep += (u + shift) * near
-            bent += ((u + shift) ** 2 + 1.0) * near
-        curved = (self._stride**2 + gap * gap) / 8.0
-        error = self._unknown / self.std * steep + curved / self.std**2 * bent
-        return density, error + self.lost * float(density.max())
+            density += np.exp(-0.5 * u * u) / (_ROOT * self.std)
+            near = np.exp(-0.5 * np.maximum(u - shift, 0.0) ** 2) / (_ROOT * self.std)
+            steep += (u + shift) / self.std * near
+            bent += np.maximum((u + shift) ** 2 - 1.0, 1.0) / self.std**2 * near
+        errors = gap * gap / 8.0 * bent + self.lost * float(density.max())
+        return density, errors, self._between(density, steep[:-1], bent[:-1], np.zeros(ends.size))
+
+    def _between(self, after: Array, steep: Array, bent: Array, again: Array) -> _Between:
+        """Return how far a step may lead off lines between nodes, whose values are `after`.
+
+        Its derivatives, by the mean, are at most `steep` and `bent`, and not much more than between
+        two nodes; `again` is the largest slope of the errors before it.
+        """
+        apart, least = self._strides - 2.0 * self.rounding, self.cell / 1000.0
+        rise = np.abs(np.diff(after, axis=0)) + 4.0 * self.lost * np.max(after, axis=0)
+        rise /= np.maximum(apart, least)[:, None]
+        chord = np.where(apart[:, None] > least, rise + self._reach * bent, math.inf)
+        steep = np.minimum(steep, chord) + again
+        most, mean = self._detour
+        bent = bent + math.sqrt(2.0 / math.pi) / self.std * again
+        curve = (self._strides**2 / 8.0)[:, None] * bent
+        return _Between(
+            most=most[:, None] * steep + curve,
+            mean=mean[:, None] * steep + curve * (2.0 / 3.0),  # as a parabola is
+        )
 
     def ends(self) -> tuple[Array, Array]:
         """Return the densities of the end of the chain, from nodes (rows), and their errors."""
-        count = min(400, max(64, math.ceil(6.0 * self.width / self.std)))
-        values, errors = self.first(np.linspace(self.low, self.high, count + 1))
-        h, std = self.cell, self.std
-        factor = math.exp(FAR * self._reach / std)
-        curve = self._stride**2 / 8.0
-        # what a slope of one adds anywhere, and a kink of one beside its node
-        crude = self._unknown + curve * math.sqrt(2.0 / math.pi) / std
-        kinked = curve / h * math.exp(h * h / (12.0 * std * std))
+        count = min(MOST_ENDS, max(64, math.ceil(12.0 * self.width / self.std)))
+        values, errors, between = self.first(np.linspace(self.low, self.high, count + 1))
         for _ in range(self.steps - 1):
-            slopes = np.diff(values, axis=0) / h
-            steep, kinks = _beside(np.abs(slopes)), _kinks(slopes)
-            local = factor * (self._unknown * steep + kinked * kinks)
-            far = TAIL * (self._unknown + kinked) * float(np.max(steep) + np.max(kinks))
-            again = crude * np.max(np.abs(np.diff(errors, axis=0)), axis=0) / h
-            lost = self.lost * (np.max(values, axis=0) + np.max(errors, axis=0))
-            both = self.hats @ np.hstack([errors + local, values])
-            errors = _CAUTION * (both[:, : errors.shape[1]] + again + lost + far)
-            values = both[:, errors.shape[1] :]
+            slopes = np.diff(values, axis=0) / self.cell
+            kinks, after = _kinks(slopes), self.hats @ values
+            bent = ((self.dense @ kinks)[:-1] + TAIL * np.max(kinks, axis=0)) / self.cell
+            again = np.max(np.abs(np.diff(errors, axis=0)), axis=0) / self.cell
+            later = self._between(after, np.max(np.abs(slopes), axis=0), bent, again)
+            lost = np.max(values, axis=0) + np.max(errors, axis=0) + np.max(between.mean, axis=0)
+            carried = self.hats @ errors + self.dense @ _mean_beside(between.mean)
+            errors = _CAUTION * (carried + self.lost * lost)
+            values, between = after, later
         # products of numbers that are not negative: their roundings are relative
         relative = 4.0 * UNIT * self.steps * (len(self.pulls) + 16.0)
-        return values, _CAUTION * errors + relative * values
+        return values, _CAUTION * (errors + _beside(between.most)) + relative * values
+
+
+@dataclass(frozen=True)
+class _Between:
+    """How far a function may be, in each cell, from the line through its values at the nodes."""
+
+    most: Array
+    mean: Array
+
+
+def _mean_beside(cells: Array) -> Array:
+    """At each node the mean of the two cells beside it; mirrors show the same cell again."""
+    return 0.5 * (np.vstack([cells[:1], cells]) + np.vstack([cells, cells[-1:]]))
 
 
 def _beside(cells: Array) -> Array:
