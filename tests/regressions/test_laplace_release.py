@@ -8,7 +8,7 @@ from scipy import stats
 
 from wane.errors import InvalidDescription
 from wane.mechanisms import IteratedLaplace
-from wane.mechanisms.laplace_sums import LaplaceSumDP
+from wane.theorems.laplace.sums import LaplaceSumDP
 
 
 @pytest.mark.parametrize("dimension", [1, 3, 400])
