@@ -11,8 +11,8 @@ from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import GaussianDP
 from wane.mechanisms import LaplaceKernel, MarkovKernel, PrivacyTarget, calibration, summaries
 from wane.mechanisms.calibration import calibrated_brownian, calibrated_ornstein_uhlenbeck
-from wane.theorems.laplace.sums import LaplaceSumDP
 from wane.mechanisms.linear_summary import linear_summary
+from wane.theorems.laplace.sums import LaplaceSumDP
 
 mp = mpmath.mp.clone()
 mp.dps = 40

@@ -131,9 +131,7 @@ def test_a_modulus_must_not_fall_but_by_rounding():
         flat(2, 0.0, modulus=bent(1e-8), distance=8.0)
     assert flat(2, 0.0, modulus=bent(1e-10), distance=8.0).mu > 0.0
     # the first fall above zero is named, not a later one
-    with pytest.raises(
-        InvalidDescription, match=r"at 1\.0[0-9]* than at 0\.9[0-9]* in step 2"
-    ):
+    with pytest.raises(InvalidDescription, match=r"at 1\.0[0-9]* than at 0\.9[0-9]* in step 2"):
         flat(
             2,
             0.0,
