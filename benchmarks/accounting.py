@@ -346,9 +346,11 @@ iterate is seen have no peer; there the noise is the same for every number of st
 ball.
 
 Each cell is a process of its own, forked from one that has imported the library and done nothing
-else; a short call is repeated in it and the median taken, short cells are measured again in every
-round, and methods take turns. Seconds are processor time of one thread. PRV accountants work to the
-error their own documentation proposes: 0.01 for Opacus, 0.1 for prv_accountant.
+else, but that wane, which loads its theorems when they are first asked, has certified one step of
+each case (start-up.md counts that); a short call is repeated in it and the median taken, short
+cells are measured again in every round, and methods take turns. Seconds are processor time of one
+thread. PRV accountants work to the error their own documentation proposes: 0.01 for Opacus, 0.1 for
+prv_accountant.
 """
 
 
