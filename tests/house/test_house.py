@@ -77,6 +77,22 @@ def test_importing_wane_loads_no_theorem():
     assert out.strip() == str(["wane", "wane._lazy", "wane._version", "wane.errors"])
 
 
+SLOW = ("scipy.stats", "scipy.signal", "scipy.optimize", "scipy.ndimage", "scipy.integrate")
+FIRST = "objective=wane.Objective(gradient_bound=1.0), records=10, steps=2, step_size=1.0"
+
+
+def test_a_first_epsilon_waits_for_no_slow_part_of_scipy():
+    """Whichever theorem needs one of them imports it where it is called."""
+    code = (
+        f"import sys, wane; run = wane.NoisyDescent({FIRST}, noise=wane.NoiseMultiplier(5.0)); "
+        f"wane.certify(run).epsilon(1e-5); print([m for m in {SLOW!r} if m in sys.modules])"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert out.strip() == "[]"
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_size_budget(path):
     text = path.read_text()

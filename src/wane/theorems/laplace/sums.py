@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import ClassVar, final
 
 import numpy as np
-from scipy import signal, special
+from scipy import special
 
 from wane.arguments import whole
 from wane.arrays import Array
@@ -78,6 +78,8 @@ class LaplaceSumDP(Guarantee):
         A noise is a sum of two one-sided ones, each a filter that only adds positive numbers.  Its
         ratio is rounded down, which makes the noise smaller.
         """
+        from scipy import signal  # slow to load, and seldom needed
+
         reach = self._reach + self.shift
         made = np.zeros(2 * reach + 1)
         made[reach] = 1.0

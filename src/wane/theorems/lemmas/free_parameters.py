@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 
 from wane.arrays import Array
 
@@ -29,6 +28,8 @@ def descend(
     objective: Objective, start: Array, *, evaluations: int, width: float = 0.5
 ) -> tuple[float, Array]:
     """Return the least value met by one simplex search from `start`, and where."""
+    from scipy.optimize import minimize  # slow to load, and seldom needed
+
     simplex = np.vstack([start, start + width * np.eye(len(start))])
     found = minimize(
         objective,

@@ -17,7 +17,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy import ndimage, special
+from scipy import special
 
 from wane.arrays import Array
 from wane.describe.declared_diffusion import LARGEST_NOISE, UNIT, DeclaredDiffusion
@@ -83,6 +83,8 @@ def time_without_delta(process: DeclaredDiffusion, epsilon: float) -> float | No
 
 @lru_cache(maxsize=32)
 def _level(chain: Chain, sensitivity: float) -> float:
+    from scipy import ndimage  # slow to load, and seldom needed
+
     if not chain.is_followed:
         return math.inf
     densities, errors = chain.ends()
