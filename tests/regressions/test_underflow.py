@@ -17,6 +17,7 @@ from wane.guarantees import (
     SampledGaussianStep,
     WithFailure,
 )
+from wane.guarantees.composed import composed_of
 from wane.mechanisms import IteratedLaplace, coupling
 from wane.mechanisms.laplace import laplace_renyi
 from wane.theorems.contraction.recursion import recursion
@@ -150,3 +151,26 @@ def test_the_power_at_the_smallest_rates(rate, mu, exact):
 def test_the_least_pure_level_is_not_perfect_privacy():
     assert PureDP(5e-324).delta(0.0) > 0.0
     assert PureDP(1.0).delta(1.0) == 0.0 == PureDP(0.0).delta(0.0)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "exact"), [(2.7e-12, 3.7500000000056e-14), (2.9999999970000002e-12, 3.74999962e-22)]
+)
+def test_compositions_of_tiny_pure_levels(epsilon, exact):
+    """Losses that e^loss rounds together were 0.2 % and 7 % short; exact: 1/8 (1 - e^(e - 3l))."""
+    found = composed_of([PureDP(1e-12)] * 3).delta(epsilon)
+    assert exact <= found <= 1.01 * exact
+
+
+@pytest.mark.parametrize(
+    ("mu", "rate", "epsilon", "exact"),
+    [
+        (3.4048651093789187e-18, 0.002718010839042621, 3.2629096826464537e-21, 2.28766962574e-21),
+        (9.48453854451321e-15, 1.3094481102480288e-05, 3.7769995851798504e-20, 3.29354194714e-20),
+    ],
+)
+def test_sampled_steps_that_hardly_tell_anything(mu, rate, epsilon, exact):
+    """They were 1.4e-5 short, relatively; exact values by 60 digits."""
+    for pair in (Pair.ADD_OR_REMOVE, Pair.FIXED_SIZE):
+        found = NumericalDP(((SampledGaussianStep(mu, rate, pair), 1),)).delta(epsilon)
+        assert exact * (1.0 - 1e-11) <= found <= 1.001 * exact

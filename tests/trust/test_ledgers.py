@@ -23,6 +23,7 @@ from wane.guarantees.mixture import GaussianMixture
 from wane.guarantees.steps import GaussianStep, Pair, SampledGaussianStep
 from wane.ledger import Budget, BudgetExceeded, Ledger, stored
 from wane.ledger.storage import LedgerFault
+from wane.report.text import visible
 
 OLD = Path(__file__).parents[1] / "golden" / "0.1.0"
 CERTIFICATE = certify(RIDGE_RUN)
@@ -331,6 +332,15 @@ def test_a_bare_guarantee_needs_its_words(account):
 def test_names_that_a_terminal_would_obey_are_refused(book, name, capsys):
     with pytest.raises(InvalidDescription, match="visible characters"):
         book.account(name, new=True)
+
+
+@pytest.mark.parametrize("mark", ["\u034f", "\u115f", "\u2800", "\u3164", "\ufe0f", "\U000e0101"])
+def test_names_that_look_alike_by_marks_that_are_not_seen_are_refused(book, mark):
+    """Two accounts, each with its budget, would be one to whoever reads their names."""
+    for name in (mark, f"people{mark}", f"peo{mark}ple"):
+        with pytest.raises(InvalidDescription, match="visible characters"):
+            book.account(name, new=True)
+    assert visible(f"people{mark}") == "people" + ascii(mark)[1:-1]
 
 
 def test_one_name_in_two_spellings_is_one_account(book):

@@ -27,7 +27,7 @@ from wane.errors import InvalidDescription, WaneError
 from wane.guarantees import Guarantee
 from wane.ledger import stored
 from wane.ledger.storage import LedgerFile, LedgerRow
-from wane.report.text import UNSEEN, round_up_to, visible
+from wane.report.text import round_up_to, unseen, visible
 
 MOST_CHARACTERS = 200
 """Of a data set's name."""
@@ -386,7 +386,7 @@ def normal_name(given: object, what: str = "dataset") -> str:
         )
     name = same_name(given)
     for character in name:
-        if unicodedata.category(character) in UNSEEN:
+        if unseen(character):
             raise InvalidDescription(
                 f"{what} must be a name of visible characters, got {given!a:.60}; leave out "
                 f"{character!a}."

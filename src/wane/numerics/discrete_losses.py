@@ -137,9 +137,11 @@ class SampledGaussianLoss:
     def place(self, loss: Array) -> Array:
         """Return the inverse of `losses`; losses below ln(1 - q) have none."""
         loss = -loss if self.reverse else loss
-        grown = np.expm1(np.minimum(loss, 30.0)) + self.rate
-        shown = np.where(loss > 30.0, loss, np.log(np.where(grown > 0.0, grown, np.nan)))
-        return (shown - math.log(self.rate)) / self.mu + 0.5 * self.mu
+        # not as a difference of logarithms, which loses every digit of a small loss
+        with np.errstate(over="ignore"):
+            grown = np.expm1(np.minimum(loss, 30.0)) / self.rate
+        shown = np.log1p(np.where(grown > -1.0, grown, np.nan))
+        return np.where(loss > 30.0, loss - math.log(self.rate), shown) / self.mu + 0.5 * self.mu
 
 
 @dataclass(frozen=True)

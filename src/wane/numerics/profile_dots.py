@@ -32,14 +32,15 @@ _UNIT = 2.0**-53
 def profile_dots(places: Integers, deltas: Array, interval: float) -> DiscreteLosses:
     """Return the losses behind bounds `deltas` at `places` times the interval, rising from 0."""
     values = np.minimum.accumulate(np.minimum(deltas, 1.0))
-    odds = np.exp(places * interval)
+    # e^e - 1, which tells apart losses that e^e rounds together, and changes no straight line
+    odds = np.expm1(places * interval)
     corners = _lower_hull(odds, values)
     corner_places, at, heights = places[corners], odds[corners], values[corners]
     slopes = np.append(np.diff(heights) / np.diff(at), 0.0)
     # Errors of slopes telescope: at every corner they are relative ones of the profile there.
     raised = 1.0 + MASS_MARGIN + 16.0 * _UNIT * places.size
     under_q = np.maximum(np.diff(slopes), 0.0) * raised
-    under_p = under_q * at[1:]
+    under_p = under_q * (1.0 + at[1:])
     infinite = float(heights[-1])
     spread = math.fsum(under_q) + math.fsum(under_p) + infinite
     still = max(1.0 - spread, 0.0) + 4.0 * _UNIT

@@ -68,6 +68,22 @@ KEY = re.compile(r"^([a-z]+)(\d{4})[a-z]+")
 """How a work is called in the bibliography: its first author, the year, a word of its title."""
 UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 """Classes of characters that are not seen, or turn others around."""
+BLANK = frozenset(
+    chr(place)
+    for first, last in (
+        (0x034F, 0x034F),
+        (0x115F, 0x1160),
+        (0x17B4, 0x17B5),
+        (0x180B, 0x180F),
+        (0x2800, 0x2800),
+        (0x3164, 0x3164),
+        (0xFE00, 0xFE0F),
+        (0xFFA0, 0xFFA0),
+        (0xE0100, 0xE01EF),
+    )
+    for place in range(first, last + 1)
+)
+"""Marks, fillers and selectors that are not seen either, though their classes are."""
 
 
 def bracket_text(fields: dict[str, Any]) -> str:
@@ -175,7 +191,12 @@ def cited(source: str) -> str:
 
 def visible(text: object) -> str:
     """Return text whose unseen characters are spelled out: controls, and marks of direction."""
-    return "".join(ascii(c)[1:-1] if unicodedata.category(c) in UNSEEN else c for c in str(text))
+    return "".join(ascii(c)[1:-1] if unseen(c) else c for c in str(text))
+
+
+def unseen(character: str) -> bool:
+    """Return whether a character leaves nothing to see, or turns others around."""
+    return unicodedata.category(character) in UNSEEN or character in BLANK
 
 
 def markdown(text: object) -> str:
