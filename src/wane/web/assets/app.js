@@ -161,7 +161,7 @@ function showNumbers() {
   const c = answer.certificate, b = answer.bracket;
   const rows = [["Leaks at most", "epsilon", brief(c.epsilon)], ["If every step were seen", "composition", brief(c.composition_epsilon)],
     ["A run of this kind leaks", "lower bound", briefDown(b.lower_epsilon)], ["At most this many times that", "ratio", brief(b.ratio)],
-    ["As a shift, against noise of 1", "mu", brief(c.mu)]];
+    ["As a shift of unit noise", "mu", brief(c.mu)]];
   $("numbers").replaceChildren(...rows.map(([what, name, value]) => make("div", {},
     make("div", { class: "what" }, `${what} `, make("code", {}, name)), make("div", { class: "value" }, value))));
 }
