@@ -371,8 +371,8 @@ def laplace(g) -> Claims:
     for gap in (sensitivity, shift):
         p, q = log_density(x), log_density(x - gap)
         total = float(np.sum(np.exp(order * p + (1 - order) * q)) * (x[1] - x[0]))
-        yield "renyi", math.log(total) / (order - 1) - 1e-5, made.renyi(order)
-        yield "pure_epsilon", float(np.max(p - q)) * (1 - 1e-9), made.pure_epsilon
+        yield "renyi", math.log(total) / (order - 1) - 1e-5, made.continuous_renyi(order)
+        yield "pure_epsilon", float(np.max(p - q)) * (1 - 1e-9), made.continuous_pure_epsilon
 
 
 def kernels(g) -> Claims:

@@ -112,7 +112,7 @@ def test_a_matrix_of_low_rank_is_known_within_its_error(seed):
     rng = np.random.default_rng(seed)
     matrix = low_rank_kernel(rng)
     for given in (0.0, 1e-6):
-        few = low_rank.FewRows.of(matrix, given)
+        few = low_rank.FewRows.of(matrix, relative=0.0, lost=given)
         assert len(few.chosen) in (3, 4) and few.weights.shape == (10, len(few.chosen))
         assert np.array_equal(few.rows, matrix[few.chosen])
         true = exact_rows(matrix)
@@ -124,7 +124,7 @@ def test_a_matrix_of_low_rank_is_known_within_its_error(seed):
 def test_the_room_for_rounding_is_as_large_as_is_said():
     """With exact weights nothing is left but the room: rounding(k + 2) (|Z| |S| + |M|)."""
     matrix = np.tile([[0.5, 0.25, 0.25]], (5, 1))
-    few = low_rank.FewRows.of(matrix, 0.0)
+    few = low_rank.FewRows.of(matrix, relative=0.0, lost=0.0)
     assert len(few.chosen) == 1 and few.weights.ravel().tolist() == pytest.approx([1.0] * 5)
     off = float(np.abs(matrix - few.weights @ few.rows).sum(axis=1).max())
     room = rounding(3) * 2.0
@@ -137,7 +137,7 @@ def test_powers_through_few_rows_are_within_their_error(monkeypatch, times):
     monkeypatch.setattr(low_rank, "_BLOCK", 5)
     rng = np.random.default_rng(times)
     matrix = low_rank_kernel(rng) * 0.4 + 0.6 * np.kron(np.eye(2), np.full((5, 5), 0.2))
-    few = low_rank.FewRows.of(matrix, 0.0)
+    few = low_rank.FewRows.of(matrix, relative=0.0, lost=0.0)
     core, reached = few.power(times)
     assert reached == times and core.small.shape == (len(few.chosen),) * 2
     true = power = exact_rows(matrix)
@@ -146,47 +146,56 @@ def test_powers_through_few_rows_are_within_their_error(monkeypatch, times):
     small, weights, rows = map(exact_rows, (core.small, few.weights, few.rows))
     off = distance(power, multiplied(weights, multiplied(small, rows)))
     assert off <= core.error <= 1e-11
-    # T^k X for a matrix X with columns of different size
-    later = rng.random((10, 3)) * [1.0, 1e-3, 1e3]
-    last = few.rows @ later
-    wrong = np.abs(last) * 1e-12
-    made, error = few.applied(core, last, last_error=wrong.max(axis=0), largest=later.max(axis=0))
-    exact = multiplied(power, exact_rows(later))
-    for j in range(3):
-        worst = max(abs(exact[i][j] - Fraction(float(made[i, j]))) for i in range(10))
-        assert worst <= error[j] <= 1e-10 * float(later[:, j].max())
+    # the same times T, which is known up to relative errors and what is lost of its rows
+    for factors, exact in (([], power), ([(matrix, 0.0, 0.0)], multiplied(true, power))):
+        made, error = few.applied(core, factors)
+        for j in range(10):
+            worst = max(abs(exact[i][j] - Fraction(float(made[i, j]))) for i in range(10))
+            assert worst <= error[j] <= 1e-10
+    shaken = matrix * (1.0 + 1e-6 * rng.uniform(-1.0, 1.0, size=matrix.shape))
+    made, error = few.applied(core, [(shaken, 1.1e-6, 0.0)])
+    off = np.abs(made - np.array(exact, dtype=float)).max(axis=0)
+    assert np.all(off <= error) and np.all(error <= 1e-4)
+    assert np.all(few.applied(core, [(shaken, 1.1e-6, 1e-3)])[1] > error)
 
 
 def test_errors_of_powers_add_up_as_is_said():
-    """e + f + e f for the factors, and |Z| |D| |S| for the rounding of the small product."""
-    few = low_rank.FewRows.of(low_rank_kernel(np.random.default_rng(1)), 0.0)
-    z, s = low_rank.norm(few.weights), low_rank.norm(few.rows)
+    """e + f + e f for the factors, and |Z| |D| |S| for the rounding of the small product.
+
+    Of each column: what the second lacks, e times what is in it at most, and the same rounding.
+    """
+    few = low_rank.FewRows.of(low_rank_kernel(np.random.default_rng(1)), relative=0.0, lost=0.0)
+    z, s, kept = low_rank.norm(few.weights), low_rank.norm(few.rows), len(few.chosen)
+    columns, largest = np.linspace(0.0, 0.3, 10), np.linspace(0.5, 0.1, 10)
     for e, f in ((0.25, 0.5), (1e-3, 0.0), (0.0, 1e-3), (0.0, 0.0)):
-        first, second = (low_rank.Core(np.eye(len(few.chosen)), x) for x in (e, f))
-        made = few._product(first, second)
+        first = low_rank.Core(np.eye(kept), e, 7.0 + columns, 7.0 + largest)
+        made = few._product(first, low_rank.Core(np.eye(kept), f, columns, largest))
         between, wrong = few._between
-        size = low_rank.norm(made.small) * 1.0
-        norms = low_rank.norm(first.small) * low_rank.norm(second.small)
-        doubt = wrong + 2.1 * rounding(len(few.chosen)) * (low_rank.norm(between) + wrong)
+        norms = low_rank.norm(np.eye(kept)) ** 2
+        doubt = wrong + 2.1 * rounding(kept) * (low_rank.norm(between) + wrong)
         exact = e + f + e * f + z * s * doubt * norms
         assert exact * (1 + 5e-10) <= made.error <= exact * (1 + 2e-9)
-        assert size > 0.0
+        single = columns + e * (largest + columns) + z * doubt * norms * few.rows.max(axis=0)
+        assert np.all(single * (1 + 5e-10) <= made.columns)
+        assert np.all(made.columns <= single * (1 + 2e-9))
+        assert np.array_equal(made.largest, largest)
 
 
 def test_what_rounding_adds_to_products_with_few_rows():
-    """|Z| |G| rounding |S X| and |Z| rounding |G S X|, column by column."""
-    few = low_rank.FewRows.of(low_rank_kernel(np.random.default_rng(2)), 0.0)
-    kept = len(few.chosen)
-    last = few.rows @ np.random.default_rng(3).random((10, 2))
-    core = low_rank.Core(np.eye(kept) * 2.0, 0.0)
-    none = np.zeros(2)
-    _, error = few.applied(core, last, last_error=none, largest=none)
+    """|Z| rounding (|G| |S| + |G S|), column by column, and what the factors and T^k lack."""
+    few = low_rank.FewRows.of(low_rank_kernel(np.random.default_rng(2)), relative=0.0, lost=0.0)
+    kept, none = len(few.chosen), np.zeros(10)
+    core = low_rank.Core(np.eye(kept) * 2.0, 0.0, none, none)
+    _, error = few.applied(core, [])
     z, g = low_rank.norm(few.weights), low_rank.norm(core.small)
-    most = np.abs(last).max(axis=0)
+    most = few.rows.max(axis=0)
     exact = z * rounding(kept) * (g * most + 2.0 * most)
-    assert np.all(error >= exact) and np.all(error <= exact * (1 + 2e-9))
-    _, more = few.applied(core, last, last_error=none + 0.25, largest=none + 4.0)
-    assert more == pytest.approx(exact + z * g * 0.25, rel=1e-8)
+    assert np.all(error >= exact) and np.all(error <= exact * 1.02)
+    _, more = few.applied(low_rank.Core(core.small, 0.0, none + 0.25, none), [])
+    assert more == pytest.approx(error + 0.25, rel=1e-8)
+    _, more = few.applied(core, [(np.eye(10), 0.25, 0.125)])
+    wrong = (0.25 + 0.125) * 1.25 * z * 1.01
+    assert more == pytest.approx(wrong * 2.0 * most, rel=1e-6)
 
 
 def test_products_in_blocks_and_the_bound_on_their_error(monkeypatch):
@@ -204,12 +213,12 @@ def test_products_in_blocks_and_the_bound_on_their_error(monkeypatch):
 
 def test_powers_end_once_their_rows_agree():
     matrix = 0.01 * np.kron(np.eye(2), np.full((7, 7), 1 / 7)) + 0.99 / 14
-    few = low_rank.FewRows.of(matrix, 0.0)
+    few = low_rank.FewRows.of(matrix, relative=0.0, lost=0.0)
     core, reached = few.power(1000)
     assert 4 <= reached <= 8  # 0.01^k is below 1e-7 from the fourth power on
     rows = core.small @ few.rows
     assert np.all(rows.max(axis=0) - rows.min(axis=0) <= 1e-7 * rows.min(axis=0))
-    assert low_rank.FewRows.of(np.eye(low_rank._SKETCH), 0.0) is None
+    assert low_rank.FewRows.of(np.eye(low_rank._SKETCH), relative=0.0, lost=0.0) is None
 
 
 # walks that look the same from everywhere

@@ -36,6 +36,10 @@ def assert_enclosed(made, exact):
         assert lost <= Fraction(made.lost_mass) * (1 + Fraction(1, 10**9)) + Fraction(1, 10**250)
 
 
+def by_rows(kernel, times, factors):
+    return kernel._by_rows(kernel._few_rows(), times, factors)
+
+
 def lazy(n, stay):
     """Stay with this probability, else go anywhere: the ceiling of every power is known."""
     return stay * np.eye(n) + (1.0 - stay) / n
@@ -45,11 +49,11 @@ def lazy(n, stay):
 @pytest.mark.parametrize("stay", [0.5, 0.9])
 def test_powers_through_few_rows_have_the_ceiling_of_all_their_factors(times, stay):
     kernel = MarkovKernel(lazy(6, stay))
-    made = kernel._by_rows(times, [])
+    made = by_rows(kernel, times, [])
     assert_enclosed(made, exact_power(lazy(6, stay), times))
     assert stay**times <= made.ceiling <= stay**times * (1 + 1e-9)
     assert made.relative_error < 1e-10 and made.lost_mass == 0.0
-    further = kernel._by_rows(times, [kernel, kernel.then(kernel)])
+    further = by_rows(kernel, times, [kernel, kernel.then(kernel)])
     assert_enclosed(further, exact_power(lazy(6, stay), times + 3))
     assert stay ** (times + 3) <= further.ceiling <= stay**times * (1 + 1e-9)
 
@@ -57,7 +61,7 @@ def test_powers_through_few_rows_have_the_ceiling_of_all_their_factors(times, st
 def test_powers_through_few_rows_end_early_once_rows_agree():
     """From an exponent on all rows agree to a part in 1e7: the rest is post-processing."""
     kernel = MarkovKernel(lazy(5, 0.01))
-    made = kernel._by_rows(4000, [])
+    made = by_rows(kernel, 4000, [])
     assert np.allclose(made.matrix, 0.2, rtol=1e-6)
     assert_enclosed(made, [[Fraction(1, 5)] * 5] * 5)
     assert made.ceiling <= 1e-12 and made.relative_error < 1e-6
@@ -65,7 +69,8 @@ def test_powers_through_few_rows_end_early_once_rows_agree():
 
 @pytest.mark.parametrize("times", range(33, 48))
 def test_ceilings_of_powers_that_end_early_count_no_step_twice(times):
-    made = MarkovKernel(matrices.Trusted(lazy(5, 0.1)), relative_error=3e-8)._by_rows(times, [])
+    kernel = MarkovKernel(matrices.Trusted(lazy(5, 0.1)), relative_error=3e-8)
+    made = by_rows(kernel, times, [])
     assert made is not None
     assert 0.1**times * (1 - 1e-9) <= made.ceiling <= 0.1 ** (times // 2)
 
@@ -74,7 +79,7 @@ def test_what_two_crowds_never_share_is_lost_mass():
     crowds = np.kron(np.eye(2), np.full((3, 3), 1 / 3))
     for lost, wrong in ((0.0, 0.0), (1e-9, 0.0), (0.0, 1e-9)):
         kernel = MarkovKernel(matrices.Trusted(crowds), lost_mass=lost, relative_error=wrong)
-        made = kernel._by_rows(4, [])
+        made = by_rows(kernel, 4, [])
         assert_enclosed(made, exact_power(crowds, 4))
         assert 0.0 < made.lost_mass < 1e-7
         assert made.lost_mass >= 4 * lost * 0.9
@@ -85,7 +90,7 @@ def test_errors_are_small_beside_every_entry_or_nothing_is_said():
     rows = lazy(4, 0.5)
     rows[:, 3] *= 1e-13
     rows /= rows.sum(axis=1, keepdims=True)
-    made = MarkovKernel(rows)._by_rows(3, [])
+    made = by_rows(MarkovKernel(rows), 3, [])
     assert made is None or made.relative_error < 1e-3 or made.lost_mass > 0.0
     assert made is None or made.lost_mass < 1e-9
 
@@ -94,7 +99,7 @@ def test_errors_are_small_beside_every_entry_or_nothing_is_said():
 def test_errors_of_the_base_are_errors_of_the_power(rate):
     rows = lazy(4, 0.5)
     kernel = MarkovKernel(matrices.Trusted(rows), relative_error=rate)
-    made = kernel._by_rows(3, [])
+    made = by_rows(kernel, 3, [])
     if made is not None:
         assert 3 * rate * 0.9 <= made.relative_error <= 60 * rate
         shaken = rows * (1.0 + rate * np.array([[1, -1, 1, -1]] * 4))
