@@ -23,6 +23,7 @@ from wane.describe import (
 )
 from wane.describe.domains import Box, Diameter, WithRidge
 from wane.errors import NoTheoremApplies
+from wane.theorems.lemmas.moduli import AffineSquare
 from wane_papers.modulus.printed_mixing import printed_steps
 
 SPEC = """
@@ -189,3 +190,21 @@ def test_copies_after_some_steps_and_the_papers_infimum(tmp_path, capsys):
     assert made["exponent"] == pytest.approx(0.181, abs=1e-3)
     assert made["kl"] <= made["printed_kl"]
     assert main(["mixing", str(spec), "--after", "0"]) == 2
+
+
+def test_the_divergence_over_layers_of_batches_is_the_mean_over_them():
+    """One step that shrinks much, less or nothing, as the batch is small, large or larger.
+
+    Given the batch both copies are normal, and the divergence of the mixtures is at most the mean.
+    """
+    std, widest, shrinks, chances = 0.7, 2.0, (0.25, 0.5, 1.0), (0.9, 0.08, 0.02)
+    larger = (0.1, 0.02, 0.0)
+    layers = [
+        mixing._Chain(AffineSquare(2.0 * math.log(c)), std**2, widest, exceeded=p)
+        for c, p in zip(shrinks, larger, strict=True)
+    ]
+    apart = [widest * c / std for c in shrinks]
+    exact = sum(p * 0.5 * d**2 for p, d in zip(chances, apart, strict=True))
+    for order in (layers, layers[::-1]):
+        assert exact <= mixing._layered_kl(order, 1) <= exact * (1.0 + 1e-9)
+    assert math.isinf(mixing._layered_kl(layers[:2], 1))  # of the largest nothing is known
