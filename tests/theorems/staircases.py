@@ -19,6 +19,17 @@ def least_cost(steps):
         P *= c
         x, y = corners[-1]
         corners.append((x + (sigma / P) ** 2, y + s / P))
+    return mp.fsum((b[1] - a[1]) ** 2 / (b[0] - a[0]) for a, b in pairwise(minorant(corners)))
+
+
+def stretch(log_shift, log_constant, log_noise, length):
+    """One visit and `length - 1` steps without."""
+    c, sigma = mp.exp(log_constant), mp.exp(log_noise)
+    return [(mp.exp(log_shift) if i == 0 else mp.mpf(0), c, sigma) for i in range(length)]
+
+
+def minorant(corners):
+    """Return the corners of the greatest convex minorant, in order."""
     kept = corners[:1]
     for x, y in corners[1:]:
         while len(kept) > 1:
@@ -27,10 +38,4 @@ def least_cost(steps):
                 break
             kept.pop()
         kept.append((x, y))
-    return mp.fsum((b[1] - a[1]) ** 2 / (b[0] - a[0]) for a, b in pairwise(kept))
-
-
-def stretch(log_shift, log_constant, log_noise, length):
-    """One visit and `length - 1` steps without."""
-    c, sigma = mp.exp(log_constant), mp.exp(log_noise)
-    return [(mp.exp(log_shift) if i == 0 else mp.mpf(0), c, sigma) for i in range(length)]
+    return kept

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from staircases import mp, near
+from staircases import minorant, mp, near
 
 from wane.theorems.lemmas import isotonic
 from wane.theorems.lemmas.programme import LEAST
@@ -22,15 +22,7 @@ def least_cost(log_shift, log_variance, log_product, digits=60):
             x, y = corners[-1]
             step = wide.exp(wide.mpf(float(u))) / P**2, wide.exp(wide.mpf(float(s))) / P
             corners.append((x + step[0], y + step[1]))
-        kept = corners[:1]
-        for x, y in corners[1:]:
-            while len(kept) > 1:
-                (x0, y0), (x1, y1) = kept[-2:]
-                if (y1 - y0) * (x - x1) < (y - y1) * (x1 - x0):
-                    break
-                kept.pop()
-            kept.append((x, y))
-        pieces = ((b[1] - a[1]) ** 2 / (b[0] - a[0]) for a, b in pairwise(kept))
+        pieces = ((b[1] - a[1]) ** 2 / (b[0] - a[0]) for a, b in pairwise(minorant(corners)))
         return mp.mpf(wide.fsum(pieces))
 
 

@@ -279,6 +279,21 @@ def test_a_step_without_noise_hides_nothing(monkeypatch):
 # long schedules
 
 
+def row_for_each_step(ridge, period, steps):
+    """Cyclic steps of half a unit under a ridge, listed one by one, and the first record's mu^2."""
+    eta = mp.mpf(0.5)
+    run = make_run(
+        objective=replace(FLAT, ridge=ridge),
+        records=period,
+        batches=Cyclic(1),
+        schedule=Schedule.of_steps(np.full(steps, 0.5), np.ones(steps)),
+    )
+    c = 1 - eta * mp.mpf(ridge)
+    shift = 2 * eta * c ** (period - 1) * (1 - c**steps) / (1 - c**period)
+    exact = shift**2 * (1 - c * c) / (1 - c ** (2 * steps)) / eta**2
+    return run, exact
+
+
 @pytest.mark.parametrize("rows", [0, 10**9])
 @pytest.mark.parametrize("rate", [1e-2, 1e-3, 1e-5])
 @pytest.mark.parametrize("period", [1, 5])
@@ -289,34 +304,18 @@ def test_long_schedules_a_row_for_each_step_are_not_rounded_down(period, rate, r
     longer runs.
     """
     monkeypatch.setattr(positions, "FEW_ROWS", rows)
-    eta, steps = mp.mpf(0.5), 4000
+    steps = 4000
     for seed in range(4):
         ridge = 2.0 * rate * random.Random(seed).uniform(0.5, 2.0)
-        run = make_run(
-            objective=replace(FLAT, ridge=ridge),
-            records=period,
-            batches=Cyclic(1),
-            schedule=Schedule.of_steps(np.full(steps, 0.5), np.ones(steps)),
-        )
-        c = 1 - eta * mp.mpf(ridge)
-        shift = 2 * eta * c ** (period - 1) * (1 - c**steps) / (1 - c**period)
-        exact = shift**2 * (1 - c * c) / (1 - c ** (2 * steps)) / eta**2
+        run, exact = row_for_each_step(ridge, period, steps)
         assert near(positions.hidden_by_position(run)[0], exact, "1e-10")
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_many_steps_between_two_visits_are_not_rounded_down(seed):
-    period, steps, eta = 500, 50_000, mp.mpf(0.5)
+    period, steps = 500, 50_000
     ridge = 0.04 * random.Random(seed).uniform(0.5, 2.0)
-    run = make_run(
-        objective=replace(FLAT, ridge=ridge),
-        records=period,
-        batches=Cyclic(1),
-        schedule=Schedule.of_steps(np.full(steps, 0.5), np.ones(steps)),
-    )
-    c = 1 - eta * mp.mpf(ridge)
-    shift = 2 * eta * c ** (period - 1) * (1 - c**steps) / (1 - c**period)
-    exact = shift**2 * (1 - c * c) / (1 - c ** (2 * steps)) / eta**2
+    run, exact = row_for_each_step(ridge, period, steps)
     assert near(positions.group(run, [0]), exact, "1e-11")
 
 
