@@ -136,7 +136,7 @@ class Training:
             epsilon = self.engine.get_epsilon(DELTA)
         assert len(caught) == 1
         for reason in reasons:
-            assert reason in str(caught[0].message)
+            assert reason in str(caught[0].message), caught[0].message
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert self.engine.get_epsilon(DELTA) == epsilon  # warned of once
