@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from fractions import Fraction
 from functools import singledispatch
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from wane import arguments
+from wane.arrays import Array
 from wane.describe.description import Description
 from wane.describe.diffusion import Outside, Process
 from wane.describe.hierarchy import BranchedRelease, NestedRelease
@@ -53,7 +56,7 @@ def _(mechanism: BranchedRelease, statistic: Any, outside: Outside, seed: int | 
 @drawn.register
 def _(mechanism: KernelRelease, statistic: Any, outside: Outside, seed: int | None) -> Any:
     """The kernel's state in, a state out; the state before it is a release of its own."""
-    rows, columns = mechanism.matrix.shape
+    rows = mechanism.matrix.shape[0]
     state = arguments.whole(
         "statistic", statistic, least=0, most=rows - 1, cure="give a row's number"
     )
@@ -62,11 +65,33 @@ def _(mechanism: KernelRelease, statistic: Any, outside: Outside, seed: int | No
             f"power must be at most {MOST_APPLICATIONS} to be drawn step by step, got "
             f"{mechanism.power}; describe the power of the kernel as one matrix."
         )
-    rng = noise_generator(seed)
+    rng, known = noise_generator(seed), dict[int, list[int]]()
     for _ in range(mechanism.power):
-        row = mechanism.matrix[state]
-        state = int(rng.choice(columns, p=np.asarray(row / row.sum())))
+        if state not in known:
+            known[state] = cumulated(mechanism.matrix[state])
+        state = bisect_right(known[state], whole_below(known[state][-1], rng))
     return state
+
+
+def cumulated(row: Array) -> list[int]:
+    """Return the sums of the first probabilities of a row, as whole numbers of one unit.
+
+    Doubles are fractions of powers of two, so that nothing is rounded: a probability of 1e-17 may
+    be all that tells two rows apart, and sums in doubles would lose it.
+    """
+    ratios = [value.as_integer_ratio() for value in row.tolist()]
+    unit = max(denominator for _, denominator in ratios)
+    return list(accumulate(part * (unit // denominator) for part, denominator in ratios))
+
+
+def whole_below(end: int, rng: np.random.Generator) -> int:
+    """Return a whole number from 0 on below the end, all of them equally likely."""
+    bits = (end - 1).bit_length()
+    size = -(-bits // 8)
+    while True:
+        found = int.from_bytes(rng.bytes(size), "big") >> (8 * size - bits)
+        if found < end:
+            return found
 
 
 @drawn.register
