@@ -6,7 +6,8 @@ from fractions import Fraction
 import pytest
 
 from wane.errors import InvalidDescription
-from wane.mechanisms import MarkovKernel, coupled_renyi
+from wane.guarantees import PureDP
+from wane.mechanisms import AmplifiedGuarantee, MarkovKernel, coupled_renyi
 from wane.mechanisms.coupling import renyi_divergence
 
 HALVES = {"first": [0.5, 0.5], "second": [0.5, 0.5], "coupling": [[0.5, 0.0], [0.0, 0.5]]}
@@ -49,3 +50,14 @@ def test_rows_that_differ_before_they_are_divided_by_their_sums_are_not_forgotte
     assert kernel.dobrushin >= exact
     assert kernel.doeblin.coefficient >= exact
     assert MarkovKernel([rows[0], rows[0]]).forgets_everything
+
+
+@pytest.mark.parametrize(("one", "other"), [(1.5e-323, 1e-323), (3e-310, 2e-310), (3e-289, 2e-289)])
+def test_probabilities_near_the_smallest_double(one, other):
+    """The products of their likelihood ratios were rounded down: 0.2231 for log(1.5) = 0.4055."""
+    kernel = MarkovKernel([[one, 1.0], [other, 1.0]])
+    assert AmplifiedGuarantee(PureDP(50.0), kernel).pure_epsilon >= math.log(1.5)
+    assert kernel.ultra_mixing >= 1.0 / 3.0
+    for multiplier in (1.0, 1.2, 1.4, 1.499):
+        exact = Fraction(one) - Fraction(multiplier) * Fraction(other)
+        assert Fraction(kernel.coefficients([multiplier])[0]) >= exact

@@ -74,7 +74,8 @@ class KernelRelease(Description):
         if self.matrix.lost_mass > 0.0 or self.matrix.relative_error > 2e-16 * (rows.shape[1] + 9):
             raise InvalidDescription(
                 "matrix must be a kernel as it was given, got a product of kernels, which is known "
-                "up to rounding only; give the kernel, and how often it is applied as power."
+                "up to rounding only, or one with probabilities below 1e-290, which it leaves out; "
+                "give the matrix itself, and how often it is applied as power."
             )
         return rows
 

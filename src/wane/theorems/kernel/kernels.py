@@ -110,7 +110,8 @@ class MarkovKernel(AmplifyingKernel):
         # that differ may become equal when each is divided by its sum.
         if not isinstance(self.matrix, matrices.Trusted):
             given = given_matrices.as_doubles(self.matrix)
-            rows = given_matrices.checked(given)
+            rows, faint = matrices.flushed(given_matrices.checked(given), matrices.FAINT)
+            object.__setattr__(self, "lost_mass", self.lost_mass + faint)
             object.__setattr__(self, "ceiling", 0.0 if matrices.rows_agree(given) else self.ceiling)
         else:
             rows = self.matrix.rows

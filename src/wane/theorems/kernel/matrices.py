@@ -14,6 +14,9 @@ from wane.errors import InvalidDescription
 TINY = 1e-150
 """Smaller entries are dropped before a product: the product of two kept ones is a normal double."""
 
+FAINT = 1e-290
+"""Smaller entries of a kernel count as lost: near the smallest double they have few digits."""
+
 MOST_DENSE = 1 << 26
 """Sparse matrices with more entries than this, zeros included, are not made dense (512 MiB)."""
 
@@ -98,10 +101,10 @@ def column_maxima(rows: Any) -> Array:
     return np.asarray(rows.max(axis=0).toarray(), dtype=np.float64).reshape(-1)
 
 
-def flushed(rows: Any) -> tuple[Any, float]:
+def flushed(rows: Any, below: float = TINY) -> tuple[Any, float]:
     """The matrix without its tiniest entries, and how much probability a row lost at most."""
     values = rows.data if sparse.issparse(rows) else rows
-    tiny = (values < TINY) & (values > 0.0)
+    tiny = (values < below) & (values > 0.0)
     if not np.any(tiny):
         return rows, 0.0
     kept = rows.copy()
@@ -110,7 +113,7 @@ def flushed(rows: Any) -> tuple[Any, float]:
         kept.eliminate_zeros()
     else:
         kept[tiny] = 0.0
-    return kept, rows.shape[1] * TINY
+    return kept, rows.shape[1] * below
 
 
 def product(first: Any, second: Any) -> Any:
