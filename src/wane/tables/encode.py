@@ -99,7 +99,10 @@ class Cells:
 
         kind = self.array.type
         array = self.array
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        if pa.types.is_decimal(kind):
+            # as text: a column's scale is that of its longest cell, and rounds the others with it
+            array = array.cast(pa.string())
+        elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
             text = self.text()
             absent = pc.is_in(text, value_set=pa.array(self.missing_words, pa.string()))
             array = pc.if_else(absent, pa.scalar(None, pa.string()), _truth_as_number(text))
@@ -108,7 +111,6 @@ class Cells:
             for test in (
                 pa.types.is_integer,
                 pa.types.is_floating,
-                pa.types.is_decimal,
                 pa.types.is_boolean,
                 pa.types.is_null,
             )
