@@ -22,7 +22,16 @@ from wane.describe import (
     WithoutReplacement,
 )
 from wane.describe.domains import Diameter
-from wane.theorems.contraction.recursion import Kind, _batch_sizes, _separation, recursion
+from wane.theorems.contraction.recursion import (
+    Kind,
+    _batch_sizes,
+    _differing,
+    _gap,
+    _separation,
+    recursion,
+    recursions_of,
+)
+from wane.theorems.contraction.verifier import contracted
 from wane.theorems.registry import THEOREMS
 from wane.verify.judge import verifiers
 
@@ -120,6 +129,14 @@ def test_poisson_batches_one_size_at_a_time(losses, adjacency):
         assert truth <= guarantee.delta(epsilon) <= truth * loose * (1.0 + 1e-8)
 
 
+def test_added_and_removed_records_have_both_numbers_of_others():
+    """Against a data set with a record less there are three others of four, each with a chance."""
+    fewer, more = recursions_of(small(objective=BENT, adjacency=Adjacency.ADD_REMOVE))
+    chances = [math.comb(3, k) * 0.25**k * 0.75 ** (3 - k) for k in range(4)]
+    assert fewer[0].weights.tolist() == pytest.approx(chances, rel=1e-8)
+    assert more[0].weights[-1] == pytest.approx(0.25**4, rel=1e-8), "all four of four"
+
+
 @pytest.mark.parametrize("losses", [BENT, ROUND, CLOSE, NEAR, STRONG])
 @pytest.mark.parametrize("adjacency", [Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE])
 def test_batches_of_two(losses, adjacency):
@@ -129,6 +146,25 @@ def test_batches_of_two(losses, adjacency):
         truth = exact(run, losses, epsilon)
         assert proven("fixed_size_contraction", run, epsilon) == pytest.approx(truth, rel=1e-9)
         assert truth <= guarantee.delta(epsilon) <= truth * (1.0 + 1e-9)
+
+
+def test_the_other_version_of_a_record_is_one_common_record_more():
+    """Four of four: a step of 1.9/M moves no two points apart, one of 2.4/M would."""
+    smooth = replace(ROUND, smoothness=2.0, gradient_difference_bound=0.05)
+    made = Schedule([Phase(1, 0.95, GradientNoise(STD))])
+    fields = {"schedule": made, "records": 5, "objective": smooth, "domain": Diameter(WIDE)}
+    run = make_run(**fields, adjacency=Adjacency.REPLACE_ONE, batches=WithoutReplacement(4))
+    apart = WIDE + 0.95 * 0.05 / 4
+    assert _differing(run, 0.95, 3, 3) == pytest.approx(apart, rel=1e-12)
+    truth = 0.8 * hockey_stick(0.2, apart / (0.95 * STD))
+    assert proven("fixed_size_contraction", run, 0.2) == pytest.approx(truth, rel=1e-9)
+
+
+def test_where_no_modulus_is_known_nothing_is_claimed():
+    rough = small(objective=Objective(gradient_bound=None, smoothness=None))
+    assert _gap(rough, ETA, 0, 3) == math.inf
+    assert contracted(rough) is None
+    assert contracted(small(objective=Objective(smoothness=0.2, strong_convexity=0.0))) is None
 
 
 def test_phases_follow_one_another():
@@ -184,6 +220,14 @@ def test_long_recursions_are_not_rounded_down(steps):
         assert exact <= recursion(carried, fresh, rate, steps, 0.1) <= exact * 1.001
 
 
+def test_powers_are_not_rounded_down():
+    """The logarithm of a small factor loses digits of the power."""
+    for carried in np.random.default_rng(3).uniform(1e-90, 1e-80, 200).tolist():
+        exact = Fraction(carried) ** 3
+        found = Fraction(recursion(carried, 0.0, 0.0, 3, start=1.0))
+        assert exact <= found <= exact * (1 + Fraction(1, 10**11))
+
+
 def test_what_underflows_is_not_zero():
     least = 5e-324
     assert recursion(0.0, least, 0.5, 1) > 0.0
@@ -192,6 +236,26 @@ def test_what_underflows_is_not_zero():
     assert recursion(1.0, 1.0, 1.0, 5) == 1.0
     assert recursion(1.0, 1.0, 0.5, 10**9) == 1.0
     assert recursion(0.5, 0.0, 0.0, 1, start=1.0) >= 0.5
+    assert recursion(0.5, 0.0, 0.0, 1) == 0.0, "nothing has leaked before"
+
+
+@pytest.mark.parametrize(("rate", "fresh"), [(1e-3, 2e-322), (1e-6, 1e-318), (1e-9, 5e-324)])
+def test_faint_leaks_of_many_steps_add_up(rate, fresh):
+    """What one step leaks underflows, a million times as much does not."""
+    steps, q = 10**6, Fraction(rate)
+    mp = mpmath.mp.clone()
+    mp.dps = 60
+    kept = 1 - mp.mpf(q.numerator) / q.denominator
+    assert mp.mpf(fresh) * (1 - kept**steps) <= mp.mpf(recursion(1.0, fresh, rate, steps))
+
+
+def test_factors_next_to_one():
+    """Where the raised factor is one, or a digit beside it, the sum of the powers is known, too."""
+    for digits in range(12):
+        carried = 1.0 - digits * 2.0**-53
+        found = recursion(carried, 1e-3, 0.0, 7, start=0.1)
+        exact = Fraction(carried) ** 7 * Fraction(0.1)
+        assert exact <= Fraction(found) <= exact * (1 + Fraction(1, 10**11))
 
 
 def test_averages_do_not_underflow_to_nothing_nor_exceed_one():
@@ -201,6 +265,12 @@ def test_averages_do_not_underflow_to_nothing_nor_exceed_one():
     assert kind.then(zero, faint, 0.0) >= 5e-324
     heavy = Kind(1, 1.0, np.array([0.7, 0.7]), np.ones(2), np.ones(2))
     assert heavy.then(np.ones(2), np.ones(2), 0.0) == 1.0
+    assert heavy.then(np.ones(2), zero, 0.5) == 0.0, "every batch has the record"
+    often = Kind(1, 0.5, np.array([0.7, 0.7]), np.ones(2), np.ones(2))
+    assert often.then(np.ones(2), zero, 0.5) <= 0.25 * (1 + 1e-11)
+    many = Kind(1, 1.0, np.full(100, 0.4), np.ones(100), np.ones(100))
+    least = Fraction(5e-324)
+    assert Fraction(many.then(np.zeros(100), np.full(100, 5e-324), 0.0)) >= 40 * least
     halves = Kind(1, 1.0, np.array([0.25, 0.5]), np.ones(2), np.ones(2))
     found = halves.then(zero, np.array([0.2, 0.1]), 0.0)
     assert 0.1 <= found <= 0.1 * (1 + 1e-11)

@@ -7,13 +7,16 @@ from functools import partial
 import pytest
 
 from runs import make_run
+from twins.samplers import overdamped
 from wane.certificates import certify
 from wane.describe import (
+    Adjacency,
     Fact,
     FactKind,
     GradientNoise,
     Objective,
     Phase,
+    Poisson,
     PublicRecords,
     Schedule,
     ShuffledOnce,
@@ -67,10 +70,65 @@ def test_a_hundred_thousand_batches_and_no_more():
     assert hypotheses.few_positions(replace(run, records=100_001)).holds is False
 
 
+def test_what_is_declared_of_gradients_is_said():
+    """A bound counts where a record may be absent, a difference where another takes its place."""
+    bounded = hypotheses.bounded_gradient
+    both = Objective(gradient_bound=2.0, gradient_difference_bound=0.5, smoothness=0.5)
+    for adjacency in (Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT):
+        found = bounded(small(objective=both, adjacency=adjacency))
+        assert found.because == "gradient_bound=2 and gradient_difference_bound=0.5, declared"
+    apart = replace(both, gradient_bound=None)
+    found = bounded(small(objective=apart, adjacency=Adjacency.REPLACE_ONE))
+    assert found.holds is True and found.because == "gradient_difference_bound=0.5, declared"
+    assert bounded(small(objective=apart, adjacency=Adjacency.ZERO_OUT)).holds is None
+    alone = replace(both, gradient_difference_bound=None, clipped=True)
+    assert bounded(small(objective=alone)).because == "gradient_bound=2, by clipping"
+    assert bounded(small(objective=Objective(smoothness=0.5))).holds is None
+
+
+def test_coins_that_choose_a_batch_need_a_bound_on_whole_gradients():
+    """Where a record is in the batch and another is not, differences do not suffice."""
+    apart = Objective(gradient_difference_bound=0.5, smoothness=0.5)
+    chosen = small(objective=apart, adjacency=Adjacency.REPLACE_ONE, batches=Poisson(5))
+    assert hypotheses.bounded_gradient(chosen).holds is None
+    both = replace(apart, gradient_bound=2.0)
+    assert hypotheses.bounded_gradient(replace(chosen, objective=both)).holds is True
+
+
+def test_the_first_silent_phase_is_named():
+    silent = [Phase(2, eta, GradientNoise(0.0)) for eta in (0.5, 0.4)]
+    run = phases(Phase(2, 0.3, GradientNoise(1.0)), *silent)
+    for asked in (hypotheses.noisy, hypotheses.always_noisy):
+        assert asked(run).because == "phase 2 has no noise"
+
+
+def test_a_fact_of_another_run_is_told_from_none():
+    """Both are refused, in their own words; a fact of another kind is none."""
+    run, other = small(), small(records=21)
+    for stated, words, held in (
+        ((), "", None),
+        ((Fact.of(other, FactKind.LOG_SOBOLEV, 0.1),), "stated for another run", False),
+        ((Fact.of(other, FactKind.AVERAGE_SMOOTHNESS, 0.1),), "", None),
+    ):
+        found = hypotheses.log_sobolev_constant(run, Facts(stated))
+        assert found.holds is held and words in found.because
+        assert ("another run" in found.because) is (held is False)
+
+
 def test_a_prox_that_may_jump_names_the_longest_step():
     found = hypotheses.certified_prox(small(domain=MCP(weight=1.0, shape=0.25)))
     assert found.holds is False
     assert "below 0.25" in found.because and found.remedy == "step_size < 0.25"
+
+
+def test_the_longest_step_of_all_phases_may_make_a_prox_jump():
+    """Whichever phase it is in."""
+    short, long = Phase(2, 0.1, GradientNoise(1.0)), Phase(2, 0.3, GradientNoise(1.0))
+    for made in ((short, long), (long, short)):
+        run = phases(*made, domain=MCP(weight=1.0, shape=0.25))
+        assert hypotheses.certified_prox(run).holds is False
+    found = hypotheses.certified_prox(phases(short, domain=MCP(weight=1.0, shape=0.25)))
+    assert found.holds is True and "1.66667" in found.because
 
 
 def test_a_stated_constant_is_no_better_than_the_last_noise():
@@ -96,6 +154,26 @@ def test_whole_gradients_that_are_bounded_belong_to_no_quadratic():
     assert rules(small(objective=curved, step_size=4.0)).holds is False
     assert rules(small(objective=BENT)).holds is False
     assert rules(small(objective=replace(flat, clipped=True))).holds is False
+
+
+def test_the_ridge_counts_in_the_flattest_direction_and_in_the_steepest():
+    """step_size * (m + ridge + M + ridge) is 2.4 and 1.92; without the ridge it would be less."""
+    steep = Objective(gradient_difference_bound=1.0, smoothness=1.0, strong_convexity=1.0)
+    run = small(objective=replace(steep, ridge=0.5), step_size=0.8)
+    assert hypotheses.flattest_direction_rules(run).holds is False
+    run = small(objective=replace(steep, ridge=0.2), step_size=0.8)
+    assert hypotheses.flattest_direction_rules(run).holds is True
+    assert "1.92" in hypotheses.flattest_direction_rules(run).because
+
+
+def test_why_no_modulus_is_known():
+    """Nothing is declared of a gradient, or a step reaches beyond the minimum of the ridge."""
+    bare = Objective(gradient_difference_bound=1.0, ridge=0.1)
+    found = hypotheses.known_modulus(small(objective=bare, domain=Diameter(1.0)))
+    assert found.holds is None and "gradient_bound" in found.remedy
+    bounded = Objective(gradient_bound=1.0, ridge=2.0)
+    assert hypotheses.known_modulus(small(objective=bounded)).holds is False
+    assert "step_size*ridge=1 " in hypotheses.known_modulus(small(objective=bounded)).because
 
 
 def test_public_records_need_constants_of_their_own():
@@ -150,6 +228,49 @@ def test_friction_and_steps_that_bring_chains_together():
     assert math.sqrt(3.0) <= least <= math.sqrt(3.0) * (1.0 + 2e-15) and least**2 >= 3.0
     found = short(Question(LONG, 2.0, WAY))
     assert found.holds is False and found.remedy.startswith("step_size <= ")
+
+
+def test_friction_is_compared_with_both_curvatures_times_the_inverse_mass():
+    chain = Underdamped(Target(1.0, 3.0, 2), 0.01, 100, friction=1.0, inverse_mass=0.25)
+    heavy = chain_hypotheses.heavy_friction
+    assert heavy(Question(chain, 2.0, WAY)).holds is True, "1 is no less than 0.25 * 4"
+    found = heavy(Question(replace(chain, friction=0.999), 2.0, WAY))
+    least = float(found.remedy.split()[-1])
+    assert found.holds is False and 1.0 <= least <= 1.0 + 1e-15
+    odd = Underdamped(Target(1.0, 2.0, 2), 0.01, 100, friction=0.9)
+    least = float(heavy(Question(odd, 2.0, WAY)).remedy.split()[-1])
+    assert least**2 >= 3.0, "what is asked for suffices"
+
+
+def test_potentials_may_be_flat_and_not_bent_downwards():
+    for m, held in ((0.5, True), (0.0, True), (-1e-9, False), (-0.5, False), (-1.5, False)):
+        target = Target(m, 2.0, 2, gradient_bound=1.0 if m <= 0.0 else None)
+        asked = Question(Overdamped(target, 0.01, 100), 2.0, WAY)
+        assert chain_hypotheses.convex(asked).holds is held
+        assert chain_hypotheses.strongly_convex(asked).holds is (m > 0.0)
+
+
+def test_friction_that_only_balances_the_curvature_has_no_step():
+    """Copies do not approach each other along the steepest direction: 2 is no more than 4/2."""
+    even = Underdamped(Target(1.0, 4.0, 2), 0.01, 100, friction=2.0)
+    assert kinetic_letters_of(even).rate == 0.0
+    found = chain_hypotheses.short_kinetic_step(Question(even, 2.0, WAY))
+    assert found.holds is False and "too light" in found.because
+    with pytest.raises(Unreachable, match="friction"):
+        largest_contracting_step(kinetic_letters_of(even))
+
+
+def test_posteriors_need_a_bound_on_what_a_record_adds():
+    assert chain_hypotheses.bounded_share(overdamped()).holds is True
+    assert chain_hypotheses.bounded_share(overdamped(gradient_bound=None)).holds is None
+
+
+def test_the_longest_step_of_fast_and_slow_chains():
+    """Time is measured in units of the curvature: eight times the rate takes steps so much less."""
+    slow = Underdamped(Target(1.0, 2.0, 2), 0.05, 100, friction=2.0)
+    fast = replace(slow, target=Target(64.0, 128.0, 2), friction=16.0)
+    found = [largest_contracting_step(kinetic_letters_of(chain)) for chain in (slow, fast)]
+    assert found[0] == pytest.approx(8.0 * found[1], rel=1e-6)
 
 
 def test_the_longest_step_contracts_and_a_longer_one_does_not():

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -13,8 +14,14 @@ from wane.describe.domains import MCP, Ridge
 from wane.errors import InvalidDescription, Unreachable
 from wane.theorems.log_sobolev.dynamics import (
     LangevinStep,
+    composition,
+    contraction_gap,
+    fixed_split,
     langevin_mu,
+    log_one_minus,
+    optimal_split,
     quadratic_law,
+    settled_constant,
     settling,
     strongly_convex,
     strongly_convex_fixed_start,
@@ -263,3 +270,132 @@ def test_numbers_below_their_least_are_refused():
         assert formula(gradient_sensitivity=0.4, steps=0, **round_) == 0.0
         with pytest.raises(InvalidDescription, match="steps"):
             formula(gradient_sensitivity=0.4, steps=-1, **round_)
+
+
+# the formulas that need no tracking, with parameters of all sizes
+
+
+def drawn(count):
+    """S, tau, T, k, and m, M, eta of contracting steps, whose number is last."""
+    draw = np.random.default_rng(11)
+    for _ in range(count):
+        S, tau, T, k, M = (10.0 ** draw.uniform(-3.0, 3.0, 5)).tolist()
+        m, x = float(draw.uniform(0.0, 1.0)) * M, float(draw.choice([0.01, 0.3, 1.0, 1.9, 1.9999]))
+        yield S, tau, T, k, m, M, x / M, int(draw.choice([1, 2, 30]))
+
+
+def faded(x):
+    """(1 - e^-x)/x."""
+    return -mp.expm1(-x) / x if x else mp.mpf(1)
+
+
+def no_less(found, exact):
+    """Never rounded down, and right to twelve digits."""
+    assert exact <= found <= exact * (1 + mp.mpf("1e-12"))
+
+
+def test_formulas_of_time_in_forty_digits():
+    for S, tau, T, k, *_ in drawn(150):
+        known = {"gradient_sensitivity": S, "temperature": tau, "time": T}
+        a, b, c, d = map(mp.mpf, (S, tau, T, k))
+        no_less(composition(**known), a**2 * c / (4 * b))
+        for split in (0.3, 1.0):
+            g = mp.mpf(split)
+            x = 2 * (1 - g) * b * d * c
+            no_less(
+                fixed_split(**known, constant=k, split=split), a**2 * c / (4 * b * g) * faded(x)
+            )
+        t = b * d * c
+        settled = t / 2 if 2 * t <= 1 else (1 - mp.exp(mp.mpf(0.5) - t) / 2) ** 2
+        no_less(optimal_split(**known, constant=k), a**2 / (2 * d * b**2) * settled)
+        if t < 1e3:
+            no_less(settling(float(t)), settled * (1 - mp.mpf("1e-15")) ** 3)
+
+
+def test_formulas_of_steps_in_forty_digits():
+    for S, tau, _, _, m, M, eta, steps in drawn(150):
+        a, b, h, low, high = map(mp.mpf, (S, tau, eta, m, M))
+        gap = min(h * low, 2 - h * high)
+        assert contraction_gap(eta, m, M) == min(
+            Fraction(eta) * Fraction(m), 2 - Fraction(eta) * Fraction(M)
+        )
+        no_less(-log_one_minus(contraction_gap(eta, m, M)) * (1 + 1e-15), -mp.log1p(-gap))
+        q = gap * (2 - gap) / h
+        curved = {"strong_convexity": m, "smoothness": M, "temperature": tau, "step_size": eta}
+        for spread in (0.0, 1e-3, 10.0):
+            kept = min(q / (2 * b), 1 / mp.mpf(spread)) if spread else q / (2 * b)
+            found = settled_constant(**curved, start_spread=spread)
+            assert kept * (1 - mp.mpf("1e-12")) <= found <= kept
+        assert settled_constant(**curved) == settled_constant(**curved, start_spread=0.0)
+        known = {"gradient_sensitivity": S, "steps": steps, **curved}
+        T = h * steps
+        no_less(strongly_convex_fixed_start(**known), a**2 * T / (2 * b) * faded(q * T / 2))
+        if h * (low + high) <= 2:
+            no_less(strongly_convex(**known), a**2 * T / (2 * b) * faded(low * T / 2))
+        fixed = {"gradient_sensitivity": S, "temperature": tau, "time": float(T)}
+        y = low * mp.mpf(fixed["time"]) / 2
+        mu = mp.sqrt(a**2 * mp.mpf(fixed["time"]) / (2 * b) * mp.tanh(y) / y)
+        no_less(langevin_mu(**fixed, strong_convexity=m), mu)
+
+
+def test_spreads_of_single_steps_are_not_rounded_down():
+    draw = np.random.default_rng(5)
+    for _ in range(300):
+        tau, eta, start = (10.0 ** draw.uniform(-2, 2, 3)).tolist()
+        step = LangevinStep(float(draw.uniform(0.1, 1.0)), 1.0, tau, eta)
+        exact = mp.mpf(step.lipschitz) ** 2 * mp.mpf(start) + 2 * mp.mpf(eta) * mp.mpf(tau)
+        assert exact <= step.noisy(start) <= exact * (1 + mp.mpf("1e-14"))
+        assert step.noisy(0.0) >= 2 * mp.mpf(eta) * mp.mpf(tau)
+
+
+def test_what_leaked_before_a_step_without_the_record_is_kept():
+    """Where nothing is known of the law a step without a difference forgets nothing."""
+    moved, idle = LangevinStep(1.0, 0.4, 0.5, 0.5), LangevinStep(1.0, 0.0, 0.5, 0.5)
+    both = tracked_bound([moved, idle], start_spread=math.inf)
+    assert both == tracked_bound([moved], start_spread=math.inf) > 0.0
+
+
+def test_equal_starts_leak_what_the_steps_do():
+    known = {"gradient_sensitivity": 0.4, "temperature": 1.0, "time": 1.0}
+    found = warm_start(3.0, lambda _: 0.0, **known, constant=1.0, split=0.5)
+    no_less(found, 3 * mp.mpf(0.4) ** 2 / 2 * faded(mp.mpf(1)))
+
+
+@pytest.mark.parametrize(
+    ("word", "wrong"),
+    [
+        ("step_size", (0.0, 1.0, 1.0)),
+        ("step_size", (-0.5, 1.0, 1.0)),
+        ("step_size", (2.0, 1.0, 1.0)),
+        ("strong_convexity", (0.1, 0.0, 1.0)),
+        ("strong_convexity", (0.1, -0.5, 1.0)),
+        ("smoothness", (0.1, 1.0, -0.5)),
+        ("strong_convexity", (0.1, 1.5, 1.0)),
+        ("step_size", (1e-290, 1.0, 1.0)),
+    ],
+)
+def test_steps_that_are_no_contraction_are_refused(word, wrong):
+    with pytest.raises(InvalidDescription, match=word):
+        contraction_gap(*wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"temperature": 0.0}, {"temperature": -0.5}, {"time": -0.5}, {"constant": -0.5}]
+)
+def test_times_and_temperatures_below_zero_are_refused(wrong):
+    known = {"gradient_sensitivity": 0.4, "temperature": 1.0, "time": 1.0, "constant": 1.0}
+    with pytest.raises(InvalidDescription, match=next(iter(wrong))):
+        optimal_split(**(known | wrong))
+
+
+def test_no_law_is_narrower_than_its_last_noise():
+    """A constant that says so is refused by whoever verifies."""
+    pytest.importorskip("flint")
+    from wane.balls.arithmetic import PRECISION, bits
+    from wane.theorems.log_sobolev.verifier import log_sobolev_dynamics
+
+    variance = (ETA * STD) ** 2
+    with bits(PRECISION):
+        assert log_sobolev_dynamics(run(), 0.999 / variance) is not None
+        for narrower in (1.01, 1.5, 2.5):
+            assert log_sobolev_dynamics(run(), narrower / variance) is None

@@ -464,3 +464,13 @@ def test_every_phase_needs_a_modulus():
             batches=Poisson(4),
         )
         assert is_proven("poisson_last_iterate", run) is known
+
+
+def test_one_silent_phase_proves_nothing_of_a_bounded_set():
+    """Whichever of two it is."""
+    loud, silent = Phase(2, 0.5, GradientNoise(1.0)), Phase(2, 0.4, GradientNoise(0.0))
+    with bits(PRECISION):
+        for made, known in (((loud, loud), True), ((loud, silent), False), ((silent, loud), False)):
+            run = phases(*made, domain=Diameter(0.1))
+            found = verifiers()["last_iterate_modulus"](run, None)
+            assert (found is not None) is known

@@ -41,7 +41,7 @@ def recursion(carried: float, fresh: float, rate: float, steps: int, start: floa
         exponent = steps * math.log(x)
         faded, series = math.exp(exponent), math.expm1(exponent) / (x - 1.0)
     leaks = (rate > 0.0 and fresh > 0.0) or (x > 0.0 and start > 0.0)
-    total = faded * start + rate * fresh * series
+    total = faded * start + rate * (fresh * series)  # in this order no long sum underflows
     return min(inflate(total, 1e-12) + (4.0 * SMALLEST_POSITIVE if leaks else 0.0), 1.0)
 
 
