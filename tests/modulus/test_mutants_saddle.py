@@ -86,8 +86,8 @@ def test_lipschitz_steps_in_a_set_are_never_rounded_down():
 
 def test_constants_of_steps_are_never_rounded_down():
     wide = np.random.default_rng(9).uniform(0.0, 9.0, 300)
-    for game, more in zip(games(300), wide.tolist(), strict=True):
-        game = replace(game, smoothness=10.0**more / game.step_size)
+    for drawn, more in zip(games(300), wide.tolist(), strict=True):
+        game = replace(drawn, smoothness=10.0**more / drawn.step_size)
         exact = mp.log(squared_constant(game)) / 2
         found = mp.mpf(saddle._lipschitz(game))
         assert exact <= found <= exact * (1 + mp.mpf("1e-13")) + mp.mpf("1e-13"), game
