@@ -75,7 +75,7 @@ and the median, the least and the largest are given.
 
 def page(quick: bool) -> Page:
     """Measure every quoted figure; the quick mode leaves the demonstration out."""
-    shown = () if quick else demonstration(3)
+    shown = () if quick else demonstration(10)
     rows = [*shown, digits(1 if quick else 5)]
     table = Table("quoted", "Every figure", COLUMNS, rows)
     return Page("quoted", "Figures that the README quotes", WORDS, (table,))

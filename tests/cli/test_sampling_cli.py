@@ -78,6 +78,7 @@ def test_samples_and_both_certificates(table):
     assert certificate["epsilon"] == made["epsilon"]
     assert certificate["status"] == "certified"
     assert "3 independent chains of 300 steps" in certificate["released_as"]
+    assert "declared by the user" not in certificate["bases"].values()  # wane worked them out
     assert json.loads((out / "distance.json").read_text()) == made["distance"]
     assert "distance from the posterior" in (out / "certificate.html").read_text()
     with (out / "samples.csv").open(newline="") as file:

@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -315,6 +316,31 @@ def test_the_command_writes_a_release_that_is_verified(place, capsys, statistic)
     (place / "out" / "statistic.json").write_text("{}")
     assert not check_folder(place / "out").verified
     assert main(words(place, statistic, "--force")) == 0
+
+
+def front(place, *more):
+    """Number of records, band, what was released, and the whole page."""
+    assert main(words(place, "mean", "--columns", "age", "--force", *more)) == 0
+    page = (place / "out" / "certificate.html").read_text(encoding="utf-8")
+    records = re.search(r"<dt>Records</dt><dd>(.*?)</dd>", page)[1]
+    band = re.search(r'<li aria-current="true"><span>([a-z]+)', page)[1]
+    return records, band, re.search(r'<dt>Released</dt><dd class="w">(.*?)</dd>', page)[1], page
+
+
+def test_the_page_counts_the_records_and_weighs_delta_against_them(place, capsys):
+    records, band, released, _ = front(place, "--delta", "0.0002")
+    assert (records, band) == ("4,000", "strong")
+    assert released.startswith("The mean of age, and nothing else.")
+    assert "As the proof sees it: the position of the diffusion" in released
+    records, band, _, page = front(place, "--delta", "0.00025")  # one over the number of records
+    assert (records, band) == ("4,000", "weak") and "records: 4000" not in page
+
+
+def test_the_page_keeps_a_number_of_records_that_is_not_public(place, capsys):
+    records, band, _, page = front(place, "--delta", "0.00025", "--adjacency", "add-remove")
+    assert 'class="blank"' in records and band == "strong"
+    assert "4000" not in page and "4,000" not in page
+    assert "one over the number of records, which is not stated here" in page
 
 
 def test_the_command_with_levels_and_a_ledger(place, capsys):

@@ -225,7 +225,8 @@ def _reasons(certificate: Any) -> list[str]:
     applies, asked = len(certificate.applicable), len(certificate.verdicts)
     return [
         f"  {certificate.parts[0].description.summary()}",
-        f"  {applies} of {asked} theorems apply; explain() gives every answer and its reasons",
+        f"  {applies} of {asked} theorems {'applies' if applies == 1 else 'apply'}; "
+        "explain() gives every answer and its reasons",
         '  save("certificate.html") writes the page, to_json() the document, plot() draws it',
     ]
 

@@ -192,7 +192,11 @@ def _circumstances(
         ),
         tuning=TUNING,
         voids=found.certificate.void_because,
-        context=(("statistic", options.statistic), ("SHA-256 of the schema", schema.hash)),
+        context=(
+            ("statistic", options.statistic),
+            *(() if found.records is None else (("records", str(found.records)),)),
+            ("SHA-256 of the schema", schema.hash),
+        ),
         grid=_grid(process),
         earlier=earlier,
         particulars=particulars_of(options, what[:200]),

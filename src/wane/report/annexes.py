@@ -342,7 +342,12 @@ def reading_annex(document: dict[str, Any]) -> str:
 def _pyramid(document: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Parts, answers as markup, and who answers."""
     records, rows = records_of(document), document.get("rows_per_person", 1)
-    small = "" if records is None else f"; \u03b4 times the number of records: {_product(document)}"
+    small = (
+        "; whether \u03b4 is below one over the number of records, which is not stated here, is "
+        "for the holder to see"
+        if records is None
+        else f"; \u03b4 times the number of records: {_product(document)}"
+    )
     unit = document["unit"].partition(":")[0]
     numbers = f"{shown(document['epsilon'])} at {shown_delta(document['delta'])}, for {unit}{small}"
     person = blank("to be declared") if rows == 1 else f"at most {rows}"

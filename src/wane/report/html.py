@@ -179,7 +179,8 @@ def _released(document: dict[str, Any]) -> str:
 
 def _details(document: dict[str, Any]) -> str:
     facts = document["context"].items()
-    return escape("; ".join(f"{k}: {v}" for k, v in facts if not k.startswith("SHA-256")))
+    elsewhere = ("SHA-256", "records")  # in Annex E, and in a line of its own
+    return escape("; ".join(f"{k}: {v}" for k, v in facts if not k.startswith(elsewhere)))
 
 
 def _carried_out(document: dict[str, Any]) -> str:

@@ -210,8 +210,9 @@ def heading(document: dict[str, Any]) -> str:
 
 
 def released_words(document: dict[str, Any]) -> str:
-    """Return what was released: of the iterates, and in the words of whoever released it."""
-    return f"{document['released']} {document.get('released_as', '')}".strip()
+    """Return what was released: in the words of whoever released it, then in those of the proof."""
+    proven, said = document["released"], document.get("released_as", "")
+    return f"{said} As the proof sees it: {proven[:1].lower()}{proven[1:]}" if said else proven
 
 
 def earlier_words(document: dict[str, Any]) -> str:

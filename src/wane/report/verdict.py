@@ -67,9 +67,12 @@ def ran(document: dict[str, Any]) -> bool:
 
 
 def records_of(document: dict[str, Any]) -> int | None:
-    """Return how many records are described; None if the description does not count them."""
+    """Return how many records there are; None if neither the description nor the context says."""
     found = document.get("description", {}).get("records")
-    return found if isinstance(found, int) else None
+    if isinstance(found, int):
+        return found
+    stated = str(document.get("context", {}).get("records", ""))
+    return int(stated) if stated.isascii() and stated.isdecimal() else None
 
 
 def leaks_by_delta(document: dict[str, Any]) -> bool:

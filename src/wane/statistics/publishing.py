@@ -57,6 +57,7 @@ class Published:
         released: the noisy vector, and the certificate of everything together.
         levels: what each reader gets, by name; None if there is one level only.
         delta: at which delta it was asked for.
+        records: how many rows the table has; None where that number is not public.
     """
 
     statistic: Statistic
@@ -66,6 +67,7 @@ class Published:
     released: Released
     levels: dict[str, Level] | None
     delta: float
+    records: int | None
 
     @property
     def certificate(self) -> Certificate:
@@ -112,7 +114,7 @@ def publish(
     first = made[next(iter(times))]
     several = made if isinstance(plan, NestedRelease) else None
     return Published(
-        statistic, first.value, first.noise_std, first.noise, found, several, float(delta)
+        statistic, first.value, first.noise_std, first.noise, found, several, float(delta), public
     )
 
 

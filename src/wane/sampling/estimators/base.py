@@ -17,7 +17,7 @@ from wane.certificates import Circumstances, certify
 from wane.describe import Adjacency
 from wane.describe.posterior import Losses, Posterior
 from wane.learn.base import Task
-from wane.learn.conduct import noise_of, step_counter
+from wane.learn.conduct import ENFORCED, noise_of, step_counter
 from wane.learn.inputs import (
     check_target,
     feature_scaler,
@@ -141,6 +141,7 @@ class SamplingEstimator(Certified, BaseEstimator):  # type: ignore[misc]
                 "and nothing else."
             ),
             origin="worked out by wane for the loss and the public feature norm",
+            declared=ENFORCED,
             voids=self.certificate_.void_because,
             grid=release_grid(self.run_),
         )
