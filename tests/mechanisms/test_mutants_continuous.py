@@ -341,3 +341,12 @@ def test_the_smallest_power_of_a_noise_kernel_is_found(epsilon):
                 calibrated_power(
                     kernel, (1.5, 0.1), epsilon=epsilon, delta=delta, most=made.power - 1
                 )
+
+
+def test_what_integrates_to_one_over_inputs_is_no_density():
+    """The outputs of one input have the whole probability, not the inputs of one output."""
+    fields = {"low": 0.0, "high": 1.0, "cells": 50}
+    with pytest.raises(InvalidDescription, match="integrate to 1"):
+        DensityKernel(density=lambda x, y: 2.0 * x, input_slope=2.0, output_slope=0.0, **fields)
+    made = DensityKernel(density=lambda x, y: 2.0 * y, input_slope=0.0, output_slope=2.0, **fields)
+    assert made.matrix.dobrushin == pytest.approx(0.0, abs=1e-12)

@@ -123,6 +123,14 @@ def test_divergences_of_laplace_variables_are_raised_at_every_order(excess):
     assert laplace_renyi(1.0 + excess, 0.0) == 0.0
 
 
+@pytest.mark.parametrize("order", [1.001, 1.5, 40.0])
+@pytest.mark.parametrize("ratio", [5.0, 40.0, 3e4])
+def test_laplace_noises_that_are_far_apart(order, ratio):
+    """Where the moment leaves the range of doubles its logarithm does not."""
+    exact = exact_laplace(order, ratio)
+    assert exact <= laplace_renyi(order, ratio) <= exact * (1 + mp.mpf("1e-12"))
+
+
 @pytest.mark.parametrize("excess", [1e-9, 0.5, 9.0])
 def test_coupled_bounds_are_the_sum_of_their_halves(excess):
     rng = np.random.default_rng(3)

@@ -5,11 +5,15 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from scipy import sparse
 
 from wane.errors import InvalidDescription
 from wane.mechanisms import MarkovKernel
 from wane.theorems.kernel import matrices
+from wane.theorems.kernel.amplification import pure_renyi
+from wane.theorems.kernel.known import Known
 from wane.theorems.kernel.pairs import rounding
+from wane.theorems.kernel.turns import TurnedWalk
 
 FAR, NEAR = 0.7, 0.4
 
@@ -168,3 +172,41 @@ def test_profiles_outside_of_their_range_are_refused(epsilon, delta):
     made = MarkovKernel.randomized_response(1.0)
     with pytest.raises(InvalidDescription):
         made.amplified_profile([epsilon], [delta])
+
+
+@pytest.mark.parametrize("stored_as", [np.asarray, sparse.csr_array])
+def test_extremes_of_columns(stored_as):
+    """Of more rows than columns, with a column that has no zero and one that has no more."""
+    rows = stored_as(np.array([[0.9, 0.0, 0.1], [0.2, 0.0, 0.8], [0.5, 0.0, 0.5], [0.3, 0.0, 0.7]]))
+    assert matrices.column_maxima(rows).tolist() == [0.9, 0.0, 0.8]
+    assert matrices.column_minima(rows).tolist() == [0.2, 0.0, 0.1]
+
+
+def test_rows_are_turned_only_if_all_are_near_the_first():
+    """Two rows that are near a third one need not be near each other."""
+    size, near = 5, 14.0 * 2.0**-53
+
+    def walk(*factors):
+        made = np.zeros((size, size))
+        for row, factor in enumerate(factors):
+            made[row, row], made[row, (row + 1) % size] = 0.25 * (1.0 + factor), 0.75
+        return sparse.csr_array(made)
+
+    exact = Known(0.0, 0.0)
+    assert TurnedWalk.of(walk(0.0, 0.0, near, 0.0, 0.0), exact) is not None
+    apart = (-near, 0.0, near, 0.0, 0.0)
+    assert TurnedWalk.of(walk(*apart), exact) is None
+    turned = TurnedWalk.of(walk(near, 0.0, 0.0, 0.0, 0.0), exact)
+    assert turned is not None and turned.known.relative_error >= near, "of all other rows"
+
+
+@pytest.mark.parametrize("order", [1.0 + 1e-9, 1.001, 2.0, 50.0])
+def test_divergences_of_pure_privacy_in_eighty_digits(order):
+    """Near order one half of them are lost; the divergence is never above epsilon."""
+    mp = mpmath.mp.clone()
+    mp.dps = 80
+    for epsilon in (10.0 ** np.random.default_rng(4).uniform(-4.0, 2.0, 150)).tolist():
+        a, e = mp.mpf(order), mp.mpf(epsilon)
+        exact = mp.log((mp.exp(a * e) + mp.exp((1 - a) * e)) / (1 + mp.exp(e))) / (a - 1)
+        found = pure_renyi(order, epsilon)
+        assert exact <= found <= epsilon * (1.0 + 1e-15), epsilon

@@ -154,3 +154,11 @@ def test_words_count_samples(samples, words):
 def test_settings_without_a_meaning_are_refused(changes):
     with pytest.raises(InvalidDescription):
         PosteriorLinearRegression(**({"target_bound": 1.0} | QUICK | changes)).fit(X, NUMBERS)
+
+
+def test_words_count_intercepts_that_are_released():
+    fields = {"target_bound": 2.0, **QUICK}
+    made = PosteriorLinearRegression(**fields).fit(X, NUMBERS)
+    assert made._released() == "3 coefficients, intercepts included"
+    bare = PosteriorLinearRegression(fit_intercept=False, **fields).fit(X, NUMBERS)
+    assert bare._released() == "2 coefficients, intercepts included"

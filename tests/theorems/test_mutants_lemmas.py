@@ -373,6 +373,26 @@ def test_a_tuned_guarantee_composes_its_reference_member():
     assert tuned.epsilon(1e-3) == GaussianDP(0.7).epsilon(1e-3)
 
 
+def test_a_tuned_guarantee_has_the_least_delta_of_its_member_and_of_one_chosen_for_it():
+    """Near one in a million that is the reference; far from it another member may know more."""
+
+    def member(delta):
+        return GaussianDP({True: 0.3, False: 0.29}[delta > 1e-7])
+
+    tuned = Tuned(member, lambda order: 0.2 * order)
+    near, far = (GaussianDP(mu) for mu in (0.3, 0.29))
+    for delta in (2e-7, 1e-6, 5e-6, 1e-4, 0.01):
+        epsilon = near.epsilon(delta)
+        assert tuned.delta(epsilon) == near.delta(epsilon) > 0.0
+        assert tuned.rough_delta(epsilon) == pytest.approx(near.rough_delta(epsilon), rel=1e-12)
+    for delta in (1e-9, 1e-12):
+        epsilon = near.epsilon(delta)
+        assert tuned.delta(epsilon) == far.delta(epsilon) < near.delta(epsilon)
+    asked = []
+    Tuned(lambda delta: asked.append(delta) or far, lambda order: order).epsilon(3e-7)
+    assert asked == [pytest.approx(10.0**-7.0)], "the next half power of ten below"
+
+
 def test_a_profile_inverts_itself_and_falls_back():
     inner = GaussianDP(1.0)
     profile = Profile(inner.delta, GaussianDP(2.0))
