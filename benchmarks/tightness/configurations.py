@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import wane
-from wane.describe.batches import Batches
+from wane.describe.choices import Batches
 
 SHORT, LONG = "short", "long"
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from wane import arguments
-from wane.describe.batches import Cyclic, Poisson, ShuffledOnce
+from wane.describe.choices import Cyclic, Poisson, ShuffledOnce
 from wane.describe.descent import NoisyDescent
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.modulus.path import UserModulus, best_path

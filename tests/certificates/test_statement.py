@@ -26,8 +26,7 @@ from wane.certificates import (
 )
 from wane.cli import statement as command
 from wane.cli.options import number
-from wane.describe.fields import run_to_fields
-from wane.describe.kinds import description_to_fields
+from wane.describe.fields import description_to_fields, run_to_fields
 from wane.errors import InvalidDescription
 from wane.mechanisms import BrownianMechanism
 from wane.report.statement import BLANK

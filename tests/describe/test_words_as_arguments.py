@@ -8,8 +8,8 @@ import pytest
 import wane
 from runs import make_run
 from wane.certificates import certify
+from wane.describe.choices import adjacency_of, batches_of, release_of
 from wane.describe.posterior import Posterior
-from wane.describe.words import adjacency_of, batches_of, release_of
 from wane.errors import InvalidDescription
 from wane.sampling.sums import mean_losses
 

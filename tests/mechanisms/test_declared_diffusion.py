@@ -14,7 +14,7 @@ import wane
 from trust.documents import valid
 from wane.certificates import certificate_document
 from wane.describe.declared_diffusion import DeclaredDiffusion, Walls
-from wane.describe.kinds import description_from_fields, description_to_fields
+from wane.describe.fields import description_from_fields, description_to_fields
 from wane.documents import check_document
 from wane.errors import InvalidDescription, NoTheoremApplies, Unreachable, WaneError
 from wane.mechanisms import DiffusionMechanism, NestedRelease, Outside

@@ -14,7 +14,7 @@ from wane.balls.arithmetic import ball
 from wane.balls.lemmas.positions import TooLarge
 from wane.certificates import certificate_document
 from wane.cli import main
-from wane.describe.kinds import description_from_fields, description_to_fields
+from wane.describe.fields import description_from_fields, description_to_fields
 from wane.describe.laplace import LaplaceRelease
 from wane.documents import check_document
 from wane.errors import InvalidDescription

@@ -12,7 +12,7 @@ from wane.balls.arithmetic import PRECISION, ball, bits
 from wane.certificates import certificate_document, certificate_from_fields, certificate_to_fields
 from wane.cli import main
 from wane.describe.declared_diffusion import DeclaredDiffusion
-from wane.describe.kinds import KINDS, class_of, description_from_fields, description_to_fields
+from wane.describe.fields import KINDS, class_of, description_from_fields, description_to_fields
 from wane.documents import check_document
 from wane.errors import InvalidDescription
 from wane.ledger import Ledger

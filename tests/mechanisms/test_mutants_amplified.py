@@ -9,9 +9,9 @@ from flint import arb
 
 from wane.balls.arithmetic import bits
 from wane.balls.lemmas.positions import TooLarge
+from wane.describe.choices import Adjacency
 from wane.describe.kernel import KernelRelease
 from wane.describe.stated import StatedRelease
-from wane.describe.threat import Adjacency
 from wane.guarantees import ComposedDP, GaussianDP, PureDP
 from wane.guarantees.fields import guarantee_from_fields
 from wane.mechanisms import AmplifiedGuarantee, BrownianMechanism, GaussianKernel, MarkovKernel

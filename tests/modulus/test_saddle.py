@@ -15,7 +15,7 @@ from trust.documents import valid
 from wane import InvalidDescription, NoTheoremApplies
 from wane.certificates import certificate_document
 from wane.cli import main
-from wane.describe.kinds import description_from_fields, description_to_fields
+from wane.describe.fields import description_from_fields, description_to_fields
 from wane.documents import check_document
 from wane.modulus import NoisyDescentAscent, best_path, descent_ascent
 

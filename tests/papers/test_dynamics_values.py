@@ -12,7 +12,7 @@ from vectors import TEN_DIGITS, load
 from wane import certify
 from wane.audit.linear import exact_scalar_mu
 from wane.describe import NoisyDescent, Objective
-from wane.describe.threat import Adjacency
+from wane.describe.choices import Adjacency
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP, RenyiDP
 from wane.planning import (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wane
-from wane.describe.kinds import description_from_fields, description_to_fields
+from wane.describe.fields import description_from_fields, description_to_fields
 from wane.errors import InvalidDescription
 from wane.mechanisms import DiffusionMechanism, NestedRelease
 

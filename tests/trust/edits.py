@@ -5,7 +5,7 @@ import json
 from contextlib import suppress
 
 from trust.sealed import sealed
-from wane.describe.kinds import description_from_fields, description_to_fields
+from wane.describe.fields import description_from_fields, description_to_fields
 from wane.errors import WaneError
 from wane.verify.claims import fingerprint
 

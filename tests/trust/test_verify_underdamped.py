@@ -15,7 +15,7 @@ from wane.balls.lemmas.posterior import target_of
 from wane.certificates import certify
 from wane.cli import main
 from wane.describe import Adjacency, Objective
-from wane.describe.kinds import description_from_fields, description_to_fields
+from wane.describe.fields import description_from_fields, description_to_fields
 from wane.documents import check_document
 from wane.errors import InvalidDescription
 from wane.report import html_page

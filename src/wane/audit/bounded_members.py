@@ -22,7 +22,6 @@ from wane.describe import (
     Poisson,
     ShuffledOnce,
     WithoutReplacement,
-    derived,
 )
 from wane.describe.domains import Ball, Box, Diameter, Domain, LOneBall
 
@@ -93,7 +92,7 @@ def _fits(run: NoisyDescent, side: float, bend: float) -> bool:
     if run.adjacency is not Adjacency.REPLACE_ONE:
         return False
     bound = run.objective.gradient_bound
-    own = 0.5 * derived.difference(run.objective)
+    own = 0.5 * run.objective.difference
     return bound is None or 0.5 * abs(bend) * side + own <= bound
 
 

@@ -23,7 +23,7 @@ from wane.certificates.certificate import Certificate, delta_for, together
 from wane.certificates.parts import epsilon_of, gaussian_mu_of, json_number, power_of, zcdp_of
 from wane.certificates.wording import EarlierReleases, ExactNoise, NoiseSource
 from wane.describe import NoisyDescent, StatedRelease
-from wane.describe.kinds import description_to_fields
+from wane.describe.fields import description_to_fields
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.theorems.theorem import Applies, Basis, Finding, Verdict
 

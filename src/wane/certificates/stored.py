@@ -12,7 +12,7 @@ from wane.certificates.certificate import Certificate, together
 from wane.certificates.parts import CertifiedRelease
 from wane.describe import Adjacency, Fact, StatedRelease
 from wane.describe.facts import without_facts
-from wane.describe.kinds import description_from_fields, description_to_fields
+from wane.describe.fields import description_from_fields, description_to_fields
 from wane.guarantees import Guarantee
 from wane.guarantees.fields import guarantee_to_fields
 

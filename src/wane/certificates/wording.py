@@ -21,9 +21,8 @@ from wane.describe import (
     Iterates,
     LastIterate,
     NoisyDescent,
-    derived,
 )
-from wane.describe.batches import Poisson, ShuffledOnce, WithoutReplacement
+from wane.describe.choices import Poisson, ShuffledOnce, WithoutReplacement
 from wane.describe.constants import defined
 from wane.describe.description import Description
 from wane.report.text import CERTIFICATE, shown
@@ -371,7 +370,7 @@ def _sensitivity_words(run: NoisyDescent) -> str:
     losses = run.objective
     replaced = run.adjacency is Adjacency.REPLACE_ONE
     bound = "2 x gradient_bound" if replaced else "gradient_bound"
-    if replaced and derived.difference(losses) == losses.gradient_difference_bound:
+    if replaced and losses.difference == losses.gradient_difference_bound:
         bound = "gradient_difference_bound"
     return f"{bound} / batch size, for {run.adjacency.value} adjacency"
 

@@ -26,9 +26,8 @@ from wane.cli.folder import check_new, new_file, write_text
 from wane.cli.options import Result, particulars_of
 from wane.describe import NoisyDescent
 from wane.describe.facts import stated_from_fields
-from wane.describe.fields import run_from_fields
+from wane.describe.fields import description_from_fields, is_mechanism, run_from_fields
 from wane.describe.files import parse, read_table
-from wane.describe.kinds import description_from_fields, is_mechanism
 from wane.errors import InvalidDescription
 from wane.losses.files import read_run, spelled_out
 

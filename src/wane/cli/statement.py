@@ -11,8 +11,8 @@ from wane.certificates.document import FORMAT, VERSION, certificate_document
 from wane.cli.commands import certified, proper
 from wane.cli.options import Verb, add_delta
 from wane.describe.facts import without_facts
+from wane.describe.fields import description_from_fields
 from wane.describe.files import read_table
-from wane.describe.kinds import description_from_fields
 from wane.errors import InvalidDescription
 from wane.report.statement import privacy_statement, registry_entry
 

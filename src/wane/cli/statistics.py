@@ -21,8 +21,8 @@ from wane.cli.options import (
     whole,
 )
 from wane.describe import Adjacency
+from wane.describe.fields import description_to_fields
 from wane.describe.files import sha256_of
-from wane.describe.kinds import description_to_fields
 from wane.errors import InvalidDescription
 from wane.report.text import certificate_text
 from wane.tables import Schema, as_file

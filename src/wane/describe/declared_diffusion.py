@@ -26,15 +26,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from wane import arguments
-from wane.arrays import Array
+from wane.arrays import Array, read_only
 from wane.describe import drifts
-from wane.describe.arrays import read_only
+from wane.describe.choices import Adjacency, adjacency_of
 from wane.describe.description import Row as TableRow
 from wane.describe.diffusion import Process
 from wane.describe.drifts import Coefficient
 from wane.describe.shapes import entries
-from wane.describe.threat import Adjacency
-from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 
 UNIT = 2.0**-53

@@ -7,16 +7,22 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from wane import arguments
-from wane.arrays import Array
-from wane.describe import derived
-from wane.describe.arrays import read_only
-from wane.describe.batches import Batches, FullBatch
+from wane.arrays import Array, read_only
+from wane.describe.choices import (
+    Adjacency,
+    Batches,
+    FullBatch,
+    Iterates,
+    LastIterate,
+    Release,
+    adjacency_of,
+    batches_of,
+    release_of,
+)
 from wane.describe.domains import Domain, Unbounded
 from wane.describe.noise import NOISES, GradientNoise, Noise
-from wane.describe.objective import Objective
+from wane.describe.objective import Objective, shared
 from wane.describe.schedule import MOST_STEPS, Phase, Schedule
-from wane.describe.threat import Adjacency, Iterates, LastIterate, Release
-from wane.describe.words import adjacency_of, batches_of, release_of
 from wane.errors import InvalidDescription
 
 
@@ -90,7 +96,7 @@ class NoisyDescent:
             self._check_schedule(self.schedule)
         self._check_public()
         self._check_release()
-        derived.refuse_impossible_bounds(self.objective, self.domain.diameter)
+        self.objective.refuse_impossible_bounds(self.domain.diameter)
         _ = self.gradient_noise_stds  # a multiplier without a gradient bound is refused here
 
     def _check_dimension(self) -> None:
@@ -229,25 +235,25 @@ class NoisyDescent:
     @property
     def gradient_sensitivity(self) -> float | None:
         """How far one record moves the averaged gradient at one point; None if unbounded."""
-        made = derived.sensitivity(self.objective, self.adjacency)
-        return None if math.isinf(made) else derived.shared(made, self.batch_size)
+        made = self.objective.sensitivity(self.adjacency)
+        return None if math.isinf(made) else shared(made, self.batch_size)
 
     @property
     def gradient_change(self) -> float:
         """How far one record's contribution moves between two points of the domain."""
-        return derived.change(self.objective, self.domain.diameter)
+        return self.objective.change(self.domain.diameter)
 
     @property
     def gradient_apart(self) -> float:
         """How far apart the differing record drives two averages, each at a point of its own."""
-        made = derived.apart(self.objective, self.adjacency, self.domain.diameter)
-        return derived.shared(made, self.batch_size)
+        made = self.objective.apart(self.adjacency, self.domain.diameter)
+        return shared(made, self.batch_size)
 
     @property
     def gradient_member(self) -> float:
         """How far the average moves when a coin puts the differing record into the batch."""
-        made = derived.member(self.objective, self.adjacency, self.batches)
-        return derived.shared(made, self.batch_size)
+        made = self.objective.member(self.adjacency, self.batches)
+        return shared(made, self.batch_size)
 
     @cached_property
     def gradient_noise_stds(self) -> Array:

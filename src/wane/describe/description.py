@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from wane.describe.threat import Adjacency
+from wane.describe.choices import Adjacency
 from wane.errors import InvalidDescription
 
 DELTA = 1e-5
@@ -19,7 +19,7 @@ Row = tuple[str, str, Any]
 
 
 class Description(ABC):
-    """A release as frozen data; subclass it, and list the class in `wane.describe.kinds`.
+    """A release as frozen data; subclass it, and list the class in `wane.describe.fields`.
 
     A description that can be certified declares its adjacency: a sensitivity says nothing without
     the data sets that it compares.

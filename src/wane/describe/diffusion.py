@@ -26,10 +26,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 from wane import arguments
 from wane.arrays import Array
+from wane.describe.choices import Adjacency, adjacency_of
 from wane.describe.description import Description, Row
 from wane.describe.noise import FEWEST_ULPS
-from wane.describe.threat import Adjacency
-from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 
 if TYPE_CHECKING:

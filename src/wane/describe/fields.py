@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
 from wane import arguments
 from wane.describe import domains
-from wane.describe.batches import FullBatch
+from wane.describe.choices import (
+    Adjacency,
+    FullBatch,
+    Iterates,
+    Release,
+    batches_from_fields,
+    release_from_fields,
+)
 from wane.describe.descent import NoisyDescent, PublicRecords
+from wane.describe.description import Description
 from wane.describe.domains import Diameter, Domain, Unbounded
 from wane.describe.noise import NOISES, Noise
 from wane.describe.objective import LossForm, Objective
 from wane.describe.schedule import Phase, Schedule
-from wane.describe.threat import Adjacency, Iterates, Release
-from wane.describe.words import (
-    batches_from_fields,
-    release_from_fields,
-)
 from wane.errors import InvalidDescription
 
 KIND = "noisy-descent"
@@ -213,3 +217,49 @@ def _schedule_out(schedule: Schedule) -> list[dict[str, Any]]:
             row["public"] = True
         made.append(row)
     return made
+
+
+KINDS = {
+    "brownian-motion": "diffusion:BrownianMechanism",
+    "ornstein-uhlenbeck": "diffusion:OrnsteinUhlenbeckMechanism",
+    "linear-diffusion": "linear_diffusion:LinearDiffusion",
+    "declared-diffusion": "declared_diffusion:DeclaredDiffusion",
+    "nested-release": "hierarchy:NestedRelease",
+    "branched-release": "hierarchy:BranchedRelease",
+    "iterated-laplace": "laplace:LaplaceRelease",
+    "kernel-release": "kernel:KernelRelease",
+    "noisy-descent-ascent": "saddle:NoisyDescentAscent",
+    "overdamped-chains": "samples:OverdampedRun",
+    "underdamped-chains": "samples:UnderdampedRun",
+}
+"""Where each kind is described, below `wane.describe`; a module is loaded when it is asked for."""
+
+
+def class_of(kind: object) -> type[Description]:
+    """Return the class that describes this kind, or refuse a word that is none."""
+    place = KINDS.get(kind) if isinstance(kind, str) else None
+    if place is None:
+        names = ", ".join(f'"{name}"' for name in (KIND, *KINDS))
+        raise InvalidDescription(f"kind must be one of {names}, got {kind!r:.60}.")
+    module, _, name = place.partition(":")
+    found: type[Description] = getattr(import_module(f"wane.describe.{module}"), name)
+    return found
+
+
+def is_mechanism(given: object) -> bool:
+    """Return whether a table describes a release that is no descent."""
+    return isinstance(given, Mapping) and given.get("kind", KIND) != KIND
+
+
+def description_from_fields(given: object) -> NoisyDescent | Description:
+    """Return the described release, whatever its kind."""
+    if isinstance(given, Mapping) and is_mechanism(given):
+        return class_of(given["kind"]).from_fields(given)
+    return run_from_fields(given)
+
+
+def description_to_fields(description: NoisyDescent | Description) -> dict[str, Any]:
+    """Return the dictionary that `description_from_fields` turns back into this description."""
+    if isinstance(description, Description):
+        return description.to_fields()
+    return run_to_fields(description)

@@ -17,10 +17,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from wane import arguments
+from wane.describe.choices import Adjacency
 from wane.describe.description import Description, Row
 from wane.describe.diffusion import SECRET_NOISE, SECRET_STATISTIC, Process
-from wane.describe.kinds import class_of
-from wane.describe.threat import Adjacency
+from wane.describe.fields import class_of
 from wane.errors import InvalidDescription
 
 if TYPE_CHECKING:

@@ -6,14 +6,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from wane import arguments
-from wane.describe.arrays import read_only
+from wane.arrays import read_only
+from wane.describe.choices import Adjacency, adjacency_of
 from wane.describe.description import Description, Row
 from wane.describe.diffusion import SECRET_NOISE, SECRET_STATISTIC, GaussianDiffusion
-from wane.describe.kinds import class_of
+from wane.describe.fields import class_of
 from wane.describe.matrices import as_doubles, checked
 from wane.describe.stated import StatedRelease
-from wane.describe.threat import Adjacency
-from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 
 MOST_ENTRIES = 1 << 18

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from wane import arguments
 from wane.arrays import Array
+from wane.describe.choices import Adjacency, adjacency_of
 from wane.describe.description import Description, Row
 from wane.describe.diffusion import SECRET_NOISE, SECRET_STATISTIC, Outside
-from wane.describe.threat import Adjacency
-from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 
 if TYPE_CHECKING:

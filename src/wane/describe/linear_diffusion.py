@@ -21,13 +21,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 import numpy as np
 
 from wane import arguments
-from wane.arrays import Array
-from wane.describe.arrays import read_only
+from wane.arrays import Array, read_only
+from wane.describe.choices import Adjacency, adjacency_of
 from wane.describe.description import Row as TableRow
 from wane.describe.diffusion import SHARE_OF_SENSITIVITY, Process
 from wane.describe.shapes import Row, Rows, as_matrix, entries, positive_rows, rows_of, same_size
-from wane.describe.threat import Adjacency
-from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 
 if TYPE_CHECKING:

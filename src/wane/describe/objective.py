@@ -1,9 +1,21 @@
-"""What is known of the losses; what is not said is not assumed."""
+"""What is known of the losses, and what theorems use of it; what is not said is not assumed.
+
+A record's contribution is the vector that it adds to the sum of a step.  Four numbers bound it:
+
+    sensitivity  how far apart the sums of two neighbouring data sets are at one point;
+    change       how far one record's contribution moves between two points of the domain;
+    apart        how far apart two records' contributions are at two points of the domain;
+    member       how long the vector is that a coin puts into a batch or leaves out.
+
+They are derived here alone, and rounded up.  What was not declared and does not follow is infinite.
+"""
 
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Annotated, ClassVar
 
 from wane.arguments import (
@@ -18,7 +30,11 @@ from wane.arguments import (
     nonnegative,
     positive,
 )
+from wane.describe.choices import Adjacency, Batches, Poisson
 from wane.errors import InvalidDescription
+
+_ROUNDED_UP = 1.0 + 1e-9
+"""A loss may attain a bound that its constants are only known to so many digits to obey."""
 
 
 class LossForm(enum.Enum):
@@ -38,8 +54,7 @@ class LossForm(enum.Enum):
 class Objective(Checked):
     """Regularity of every record's loss, on an open convex set that contains the domain.
 
-    A record's *contribution* is the vector that it adds to the sum of a step: its gradient, after
-    clipping if `clipped`.  The ridge is no part of it.
+    A contribution is the gradient, after clipping if `clipped`; the ridge is no part of it.
 
     Attributes:
         gradient_bound: No record's contribution is ever longer than this: what a record adds to the
@@ -130,3 +145,88 @@ class Objective(Checked):
         if self.holder_exponent == 1.0:
             known.append(self.holder_constant)
         return min((M for M in known if M is not None), default=None)
+
+    @property
+    def difference(self) -> float:
+        """How far two real records' contributions can be apart at one point."""
+        declared = self.gradient_difference_bound
+        return min(math.inf if declared is None else declared, 2.0 * self._longest)
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """How far one record moves the sum at one point; a null or absent record adds nothing."""
+        return self.difference if adjacency is Adjacency.REPLACE_ONE else self._longest
+
+    def change(self, diameter: float) -> float:
+        """How far one record's contribution moves between two points of a set of this diameter."""
+        known = [2.0 * self._longest]
+        if self.smoothness is not None:
+            known.append(_grown(self.smoothness, diameter, 1.0))
+        if self.holder_exponent is not None and self.holder_constant is not None:
+            known.append(_grown(self.holder_constant, diameter, self.holder_exponent))
+        return min(known)
+
+    def apart(self, adjacency: Adjacency, diameter: float) -> float:
+        """How far apart the differing record's contributions are at two points of such a set."""
+        if adjacency is not Adjacency.REPLACE_ONE:
+            return self._longest
+        return min(2.0 * self._longest, _up(self.difference + self.change(diameter)))
+
+    def member(self, adjacency: Adjacency, batches: Batches) -> float:
+        """How long the vector is that a coin puts into a batch, or exchanges for another."""
+        if isinstance(batches, Poisson):
+            return self._longest
+        if adjacency is Adjacency.REPLACE_ONE:
+            return self.difference
+        return max(self.difference, self._longest)
+
+    @property
+    def _longest(self) -> float:
+        return math.inf if self.gradient_bound is None else self.gradient_bound
+
+    def refuse_impossible_bounds(self, diameter: float) -> None:
+        """Refuse a gradient bound that no loss of this curvature has in a set of this diameter.
+
+        Between two points at distance D an unclipped gradient changes by at least m D, and by at
+        least kappa D - lambda/D, but by no more than twice its bound.
+        """
+        bound, m = self.gradient_bound, self.strong_convexity
+        if bound is None or self.clipped or not diameter > 0.0:
+            return
+        limit = 2.0 * bound * _ROUNDED_UP
+        found = None
+        if m is not None and m > 0.0 and m * diameter > limit:
+            found = ("strong_convexity", 2.0 * bound / diameter, m)
+        elif self.dissipativity is not None:
+            lam, kappa = self.dissipativity
+            if kappa * diameter - lam / diameter > limit:
+                found = ("dissipativity[1]", (2.0 * bound + lam / diameter) / diameter, kappa)
+        if found is not None:
+            name, most, value = found
+            raise InvalidDescription(
+                f"objective.{name} must be at most {most:g} for losses whose whole gradient is "
+                f"bounded by gradient_bound={bound:g} on a domain of diameter {diameter:g}, got "
+                f"{value:g}; put the curvature that all losses share into ridge, or declare "
+                "gradient_difference_bound in place of gradient_bound."
+            )
+
+
+def shared(total: float, size: int) -> float:
+    """Return `total / size`, rounded up: what a bound on a sum is worth for the average."""
+    if math.isinf(total):
+        return total
+    made = total / size
+    return _up(made) if Fraction(made) * size < Fraction(total) else made
+
+
+def _grown(constant: float, diameter: float, exponent: float) -> float:
+    """`constant * diameter^exponent`, rounded up; zero times infinity is zero."""
+    if constant == 0.0:
+        return 0.0
+    if exponent == 0.0:
+        return constant
+    power = diameter if exponent == 1.0 else diameter**exponent * (1.0 + 1e-15)
+    return _up(constant * power)
+
+
+def _up(value: float) -> float:
+    return math.nextafter(value, math.inf)

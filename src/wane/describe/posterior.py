@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from wane import arguments
-from wane.describe import Adjacency, LossForm, NoisyDescent, Objective, Temperature, derived
+from wane.describe import Adjacency, LossForm, NoisyDescent, Objective, Temperature
 from wane.describe.chain import Overdamped, PointStart, Target
-from wane.describe.words import adjacency_of
+from wane.describe.choices import adjacency_of
+from wane.describe.objective import shared
 from wane.errors import InvalidDescription
 
 
@@ -59,7 +60,7 @@ class Losses:
                 raise InvalidDescription(
                     f"objective.{name} must be declared to sample, got None; nothing is assumed."
                 )
-        derived.refuse_impossible_bounds(self.objective, math.inf)
+        self.objective.refuse_impossible_bounds(math.inf)
         arguments.real("shared_curvature", self.shared_curvature, least=0.0)
         for name in ("laplacian_lipschitz", "height_at_start", "range_of_loss"):
             if getattr(self, name) is not None:
@@ -170,12 +171,12 @@ class Posterior:
     @property
     def gradient_sensitivity(self) -> float:
         """How far one record moves the gradient of the potential; refused if nothing bounds it."""
-        made = derived.sensitivity(self.losses.objective, self.adjacency)
+        made = self.losses.objective.sensitivity(self.adjacency)
         if math.isinf(made):
             raise InvalidDescription(
                 "objective.gradient_bound must be declared for privacy, got None."
             )
-        return derived.shared(made, self.records)
+        return shared(made, self.records)
 
 
 def stacked(objective: Objective, samples: int) -> Objective:

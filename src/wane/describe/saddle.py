@@ -11,13 +11,16 @@ import numpy as np
 
 from wane import arguments
 from wane.arrays import Array
-from wane.describe import derived
-from wane.describe.batches import FullBatch
+from wane.describe.choices import (
+    Adjacency,
+    FullBatch,
+    adjacency_of,
+    batches_from_fields,
+    batches_of,
+)
 from wane.describe.description import Description, Row
 from wane.describe.noise import GradientNoise
-from wane.describe.objective import Objective
-from wane.describe.threat import Adjacency
-from wane.describe.words import adjacency_of, batches_from_fields, batches_of
+from wane.describe.objective import Objective, shared
 from wane.errors import InvalidDescription
 
 
@@ -120,13 +123,13 @@ class NoisyDescentAscent(Description):
     @property
     def gradient_sensitivity(self) -> float | None:
         """How far one record moves the averaged field at one point; None if nothing bounds it."""
-        total = derived.sensitivity(self.bounds, self.adjacency)
-        return None if math.isinf(total) else derived.shared(total, self.records)
+        total = self.bounds.sensitivity(self.adjacency)
+        return None if math.isinf(total) else shared(total, self.records)
 
     @property
     def field_change(self) -> float:
         """How far one record's field moves between two points of the set; infinite if unknown."""
-        return derived.change(self.bounds, self.diameter)
+        return self.bounds.change(self.diameter)
 
     def noise_scaled(self, factor: float) -> Self:
         """Return the same run with its noise deviation multiplied by `factor`."""

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from wane import arguments
-from wane.describe import Adjacency, FullBatch, LastIterate, NoisyDescent, Temperature, derived
+from wane.describe import Adjacency, FullBatch, LastIterate, NoisyDescent, Temperature
 from wane.describe.chain import Overdamped, Underdamped
 from wane.describe.description import Description, Row
 from wane.describe.domains import Unbounded
@@ -152,7 +152,7 @@ class SampledPosterior(Description):
     def symbols(self) -> list[Row]:
         """Return what the letters of the theorems stand for."""
         posterior, target = self.posterior, self.posterior.target
-        moved = derived.sensitivity(posterior.losses.objective, posterior.adjacency)
+        moved = posterior.losses.objective.sensitivity(posterior.adjacency)
         return [
             ("n", "number of records", posterior.records),
             ("d", "dimension of one chain's state", posterior.losses.dimension),

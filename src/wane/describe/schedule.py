@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wane import arguments
-from wane.arrays import Array, Mask
-from wane.describe.arrays import read_only
+from wane.arrays import Array, Mask, read_only
 from wane.describe.noise import NOISES, GradientNoise, Noise
 from wane.errors import InvalidDescription
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from wane import arguments
-from wane.arrays import Array
-from wane.describe.arrays import read_only
+from wane.arrays import Array, read_only
 from wane.errors import InvalidDescription
 
 Row = tuple[float, ...]

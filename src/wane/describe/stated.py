@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from wane.arguments import Checked, Count, NonNegative, Probability
+from wane.describe.choices import Adjacency, adjacency_of
 from wane.describe.files import read_json
-from wane.describe.threat import Adjacency
-from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 
 

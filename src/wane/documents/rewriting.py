@@ -19,7 +19,7 @@ from wane.certificates import (
     together,
 )
 from wane.describe import Adjacency, Fact, NoisyDescent
-from wane.describe.kinds import description_from_fields, is_mechanism
+from wane.describe.fields import description_from_fields, is_mechanism
 from wane.describe.samples import Sampler, SamplesOfDescent
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP, Guarantee, WithFailure

@@ -18,9 +18,8 @@ from wane import arguments
 from wane.arrays import Array
 from wane.certificates import Certificate, Circumstances, certify, together
 from wane.describe import Adjacency, Cyclic, Fact, FullBatch, NoisyDescent, ShuffledOnce
-from wane.describe.batches import Batches
+from wane.describe.choices import Batches, batches_of
 from wane.describe.domains import Domain
-from wane.describe.words import batches_of
 from wane.errors import InvalidDescription
 from wane.learn.bounding import Bounding, require_described, row_norm
 from wane.learn.conduct import conduct_of_linear_model, step_counter, warn

@@ -19,7 +19,7 @@ from wane import arguments
 from wane.arrays import Array
 from wane.certificates import Certificate, certify, together
 from wane.describe import Adjacency, Fact, FactKind, FullBatch, NoisyDescent, StatedRelease
-from wane.describe.words import adjacency_of
+from wane.describe.choices import adjacency_of
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.learn.bounding import require_described, row_norm

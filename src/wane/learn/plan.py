@@ -44,7 +44,7 @@ from wane.describe import (
     Objective,
     ShuffledOnce,
 )
-from wane.describe.batches import Batches
+from wane.describe.choices import Batches
 from wane.describe.domains import Domain
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP

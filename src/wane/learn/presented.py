@@ -30,7 +30,7 @@ from wane.certificates import (
     in_lines,
     save_document,
 )
-from wane.describe.words import adjacency_of, batches_of
+from wane.describe.choices import adjacency_of, batches_of
 from wane.errors import InvalidDescription
 
 SECTIONS = ("Args", "Attributes", "Example")

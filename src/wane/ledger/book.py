@@ -22,7 +22,7 @@ from typing import Annotated, Any
 from wane.arguments import Checked, Positive
 from wane.certificates import Certificate, EarlierReleases, certify, stated_release, together
 from wane.describe import Adjacency
-from wane.describe.words import adjacency_of
+from wane.describe.choices import adjacency_of
 from wane.errors import InvalidDescription, WaneError
 from wane.guarantees import Guarantee
 from wane.ledger import stored

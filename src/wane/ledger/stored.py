@@ -29,9 +29,8 @@ from wane.certificates import (
 from wane.certificates.parts import DEFAULT_DELTA, epsilon_of
 from wane.describe import StatedRelease
 from wane.describe.facts import without_facts
-from wane.describe.fields import run_from_fields
+from wane.describe.fields import description_from_fields, run_from_fields
 from wane.describe.files import read_json
-from wane.describe.kinds import description_from_fields
 from wane.describe.samples import Sampler, SamplesOfDescent
 from wane.errors import InvalidDescription
 from wane.guarantees import ChainDP, Guarantee, RenyiDP, WithFailure

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 from scipy import optimize, special
 
 from wane import arguments
-from wane.arrays import Array
-from wane.describe.arrays import read_only
+from wane.arrays import Array, read_only
 from wane.mechanisms.coupling import coupled_renyi, probabilities
 
 _SHARPNESS = (3.0, 30.0, 300.0)

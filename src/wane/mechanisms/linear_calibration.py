@@ -11,11 +11,10 @@ from scipy import linalg
 
 from wane import arguments
 from wane.arrays import Array
+from wane.describe.choices import Adjacency, adjacency_of
 from wane.describe.diffusion import SHARE_OF_SENSITIVITY
 from wane.describe.linear_diffusion import LinearDiffusion
 from wane.describe.shapes import Row, Rows, as_matrix, entries, positive_rows, same_size
-from wane.describe.threat import Adjacency
-from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription, Unreachable
 from wane.mechanisms.calibration import PrivacyTarget
 

@@ -23,8 +23,7 @@ from numpy.polynomial import legendre
 from scipy import linalg
 
 from wane import arguments
-from wane.arrays import Array
-from wane.describe.arrays import read_only
+from wane.arrays import Array, read_only
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.theorems.kernel.pairs import UNIT
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from wane.arguments import Checked, Real, Whole
 from wane.describe import Adjacency, NoisyDescent, Objective, Schedule
+from wane.describe.choices import adjacency_of
 from wane.describe.domains import Ball
 from wane.describe.schedule import Phase
-from wane.describe.words import adjacency_of
 from wane.errors import InvalidDescription
 
 _SIZE = Real(least=1e-60, most=1e60, cure="change the units")

@@ -12,8 +12,8 @@ from wane import arguments
 from wane.certificates import Certificate, calibrate
 from wane.certificates.goals import ApproximateGoal, PrivacyGoal, goal_of
 from wane.describe import Adjacency, GradientNoise, NoisyDescent
+from wane.describe.choices import adjacency_of
 from wane.describe.schedule import Phase
-from wane.describe.words import adjacency_of
 from wane.errors import NoTheoremApplies, Unreachable
 from wane.planning.problem import Problem
 from wane.planning.risk import EqualSteps, Landscape, excess_risk_of, risk_of_steps

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wane.describe import Cyclic, FullBatch, NoisyDescent, Poisson, ShuffledOnce, WithoutReplacement
-from wane.describe.batches import Batches
+from wane.describe.choices import Batches
 
 Rows = slice | NDArray[np.intp]
 """Records of one batch: consecutive ones, or their positions."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Required, TypedDict, Unpack
 
 from wane.describe import Adjacency
-from wane.describe.words import adjacency_of
+from wane.describe.choices import adjacency_of
 from wane.errors import InvalidDescription
 from wane.statistics.kinds import Counts, Covariance, Histogram, Mean, Quantiles, Statistic
 from wane.statistics.publishing import Published, publish

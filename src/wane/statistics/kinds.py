@@ -20,7 +20,7 @@ import numpy as np
 from wane import arguments
 from wane.arrays import Array
 from wane.describe import Adjacency
-from wane.describe.words import adjacency_of
+from wane.describe.choices import adjacency_of
 from wane.errors import InvalidDescription
 from wane.statistics.cells import Numbers, Seen, Words, chosen
 from wane.statistics.consistent import consistent_leaves, quantiles_of, whole_counts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from wane.describe import Adjacency, derived
+from wane.describe import Adjacency
 from wane.describe.chain import Dynamics, Question, Reference, Underdamped
 from wane.describe.samples import SampledPosterior
 from wane.errors import Unreachable
@@ -131,7 +131,7 @@ def same_number(run: SampledPosterior) -> Answer:
 @hypothesis("what one record adds to the gradient has a known bound", Basis.DECLARED)
 def bounded_share(run: SampledPosterior) -> Answer:
     """One record moves the potential's gradient by no more than this."""
-    moved = derived.sensitivity(run.posterior.losses.objective, run.posterior.adjacency)
+    moved = run.posterior.losses.objective.sensitivity(run.posterior.adjacency)
     if math.isinf(moved):
         return undeclared("gradient_bound", "objective.gradient_bound = a proven bound")
     return holds(f"neighbouring sums of gradients are at most {moved:g} apart")

@@ -6,10 +6,18 @@ import math
 
 import numpy as np
 
-from wane.describe.batches import Cyclic, FullBatch, Poisson, ShuffledOnce, WithoutReplacement
+from wane.describe.choices import (
+    Adjacency,
+    Cyclic,
+    EveryIterate,
+    FullBatch,
+    LastIterate,
+    Poisson,
+    ShuffledOnce,
+    WithoutReplacement,
+)
 from wane.describe.descent import NoisyDescent
 from wane.describe.facts import FactKind, fingerprint
-from wane.describe.threat import Adjacency, EveryIterate, LastIterate
 from wane.theorems.lemmas import lipschitz as facts, positions as records
 from wane.theorems.lemmas.loss_moduli import (
     Batch,

@@ -13,8 +13,7 @@ from typing import Any
 from wane import arguments
 from wane.describe import NoisyDescent
 from wane.describe.description import Description
-from wane.describe.fields import FACTS_OF_ONE_RUN
-from wane.describe.kinds import description_from_fields, description_to_fields
+from wane.describe.fields import FACTS_OF_ONE_RUN, description_from_fields, description_to_fields
 from wane.errors import InvalidDescription
 
 FORMAT, VERSION = "wane-certificate", 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from wane.describe.batches import FullBatch
+from wane.describe.choices import FullBatch
 from wane.describe.descent import NoisyDescent
 from wane.mixing import kl_over_exponents
 from wane.theorems.lemmas.loss_moduli import is_convex

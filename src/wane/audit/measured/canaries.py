@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wane.arrays import Array
-from wane.describe import Adjacency, Cyclic, NoisyDescent, derived
+from wane.describe import Adjacency, Cyclic, NoisyDescent
 from wane.errors import InvalidDescription
 from wane.run import Rows
 
@@ -72,7 +72,7 @@ def canary_pair(run: NoisyDescent) -> tuple[Quadratics, Quadratics]:
         gradient_bound=bound,
         curvature=_curvature(run),
         canary=canary,
-        push=0.5 * derived.difference(run.objective) if replaced else bound,
+        push=0.5 * run.objective.difference if replaced else bound,
     )
     other = -present.push if replaced else 0.0
     return present, Quadratics(**{**present.__dict__, "push": other})

@@ -15,7 +15,7 @@ from wane.balls.lemmas.lipschitz import LipschitzSteps, cut, iterate_variance, r
 from wane.balls.lemmas.programme import Edges, HullPath, power_sum
 from wane.balls.lemmas.reach import sensitivity
 from wane.describe import NoisyDescent
-from wane.describe.threat import Iterates, LastIterate
+from wane.describe.choices import Iterates, LastIterate
 
 MOST_POSITIONS = 4_000
 """More programmes than this are not solved for one certificate."""

@@ -12,7 +12,7 @@ and the ball in their places.
 A prox that is missing for no such reason is described by `OwnProx`: its facts are declared.
 """
 
-from wane.describe.domains.base import Domain
+from wane.describe.domains.base import Domain, Unbounded
 from wane.describe.domains.combined import Product, WithRidge
 from wane.describe.domains.linear import Affine, Halfspace
 from wane.describe.domains.matrices import NuclearNorm, PositiveSemidefiniteCone
@@ -24,7 +24,6 @@ from wane.describe.domains.norms import (
     LogBarrier,
     LTwoNorm,
     Ridge,
-    Unbounded,
 )
 from wane.describe.domains.own import OwnProx
 from wane.describe.domains.registry import DOMAINS, from_fields, to_fields

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,6 +160,23 @@ class ConvexSet(Domain):
         )
         gap = np.abs(points - nearest).max(axis=-1)
         return np.where(gap <= MEMBERSHIP * scale, 0.0, math.inf)
+
+
+@final
+@dataclass(frozen=True)
+class Unbounded(Domain):
+    """The whole space without a penalty: the prox is the identity."""
+
+    kind: ClassVar[str] = "unbounded"
+
+    def _describe(self) -> ProxFacts:
+        return ProxFacts()
+
+    def _prox(self, points: Array, step_size: float) -> Array:
+        return points.copy()
+
+    def _penalty(self, points: Array) -> Array:
+        return np.zeros(points.shape[:-1])
 
 
 def round_up(value: Fraction) -> float:

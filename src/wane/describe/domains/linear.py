@@ -10,8 +10,7 @@ import numpy as np
 
 from wane import arguments
 from wane.arguments import Finite, Matrix, Vector
-from wane.arrays import Array
-from wane.describe.arrays import read_only
+from wane.arrays import Array, read_only
 from wane.describe.domains.base import ConvexSet, ProxFacts
 from wane.describe.domains.prox_kernels import lengths
 

@@ -19,23 +19,6 @@ from wane.describe.domains.prox_kernels import lengths, shrinkage, simplex_level
 
 @final
 @dataclass(frozen=True)
-class Unbounded(Domain):
-    """The whole space without a penalty: the prox is the identity."""
-
-    kind: ClassVar[str] = "unbounded"
-
-    def _describe(self) -> ProxFacts:
-        return ProxFacts()
-
-    def _prox(self, points: Array, step_size: float) -> Array:
-        return points.copy()
-
-    def _penalty(self, points: Array) -> Array:
-        return np.zeros(points.shape[:-1])
-
-
-@final
-@dataclass(frozen=True)
 class Ridge(Domain):
     """(ridge/2)|x|^2: the only norm here whose prox contracts in every direction."""
 

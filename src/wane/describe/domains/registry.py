@@ -9,60 +9,47 @@ from fractions import Fraction
 from typing import Any
 
 from wane.arguments import refused, shown
+from wane.describe.domains import (
+    base,
+    combined,
+    linear,
+    matrices,
+    nonconvex,
+    norms,
+    own,
+    sets,
+    structured,
+)
 from wane.describe.domains.base import Domain
-from wane.describe.domains.combined import Product, WithRidge
-from wane.describe.domains.linear import Affine, Halfspace
-from wane.describe.domains.matrices import NuclearNorm, PositiveSemidefiniteCone
-from wane.describe.domains.nonconvex import MCP, SCAD
-from wane.describe.domains.norms import (
-    ElasticNet,
-    Lasso,
-    LInfinityNorm,
-    LogBarrier,
-    LTwoNorm,
-    Ridge,
-    Unbounded,
-)
-from wane.describe.domains.own import OwnProx
-from wane.describe.domains.sets import (
-    Ball,
-    Box,
-    Diameter,
-    LOneBall,
-    Orthant,
-    SecondOrderCone,
-    Simplex,
-)
-from wane.describe.domains.structured import GroupLasso, SortedLOne, TotalVariation
 from wane.errors import InvalidDescription
 
 DOMAINS: tuple[type[Domain], ...] = (
-    Unbounded,
-    Ball,
-    Box,
-    LOneBall,
-    Simplex,
-    Diameter,
-    Orthant,
-    SecondOrderCone,
-    Halfspace,
-    Affine,
-    PositiveSemidefiniteCone,
-    Ridge,
-    Lasso,
-    ElasticNet,
-    LTwoNorm,
-    LInfinityNorm,
-    LogBarrier,
-    GroupLasso,
-    SortedLOne,
-    TotalVariation,
-    NuclearNorm,
-    MCP,
-    SCAD,
-    WithRidge,
-    Product,
-    OwnProx,
+    base.Unbounded,
+    sets.Ball,
+    sets.Box,
+    sets.LOneBall,
+    sets.Simplex,
+    sets.Diameter,
+    sets.Orthant,
+    sets.SecondOrderCone,
+    linear.Halfspace,
+    linear.Affine,
+    matrices.PositiveSemidefiniteCone,
+    norms.Ridge,
+    norms.Lasso,
+    norms.ElasticNet,
+    norms.LTwoNorm,
+    norms.LInfinityNorm,
+    norms.LogBarrier,
+    structured.GroupLasso,
+    structured.SortedLOne,
+    structured.TotalVariation,
+    matrices.NuclearNorm,
+    nonconvex.MCP,
+    nonconvex.SCAD,
+    combined.WithRidge,
+    combined.Product,
+    own.OwnProx,
 )
 
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from wane import arguments
 from wane.arguments import Positive, Vector
-from wane.arrays import Array
-from wane.describe.arrays import read_only
+from wane.arrays import Array, read_only
 from wane.describe.domains.base import ConvexSet, ProxFacts, slightly_above
 from wane.describe.domains.prox_kernels import lengths, onto_simplex
 from wane.errors import InvalidDescription

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from wane import arguments
 from wane.arguments import Each, NonNegative, Whole, nonnegative
-from wane.arrays import Array
-from wane.describe.arrays import read_only
+from wane.arrays import Array, read_only
 from wane.describe.domains.base import Domain, ProxFacts
 from wane.describe.domains.prox_kernels import fused_levels, shrinkage
 from wane.errors import InvalidDescription

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from wane.describe.choices import Adjacency
 from wane.describe.descent import NoisyDescent
 from wane.describe.stated import StatedRelease
-from wane.describe.threat import Adjacency
 from wane.guarantees import GaussianDP, Guarantee, NumericalDP, Pair, SampledGaussianStep
 from wane.guarantees.fields import guarantee_from_fields
 from wane.theorems import hypotheses as given

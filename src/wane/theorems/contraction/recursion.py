@@ -14,9 +14,8 @@ from functools import cache
 import numpy as np
 
 from wane.arrays import Array
-from wane.describe.batches import Poisson
+from wane.describe.choices import Adjacency, Poisson
 from wane.describe.descent import NoisyDescent
-from wane.describe.threat import Adjacency
 from wane.numerics.normal import gaussian_delta
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 from wane.theorems.lemmas.loss_moduli import Batch, idle_modulus, modulus_in

@@ -23,9 +23,8 @@ import numpy as np
 from scipy import sparse
 
 from wane import arguments
-from wane.arrays import Array
+from wane.arrays import Array, read_only, read_only_rows
 from wane.describe import matrices as given_matrices
-from wane.describe.arrays import read_only, read_only_rows
 from wane.errors import InvalidDescription
 from wane.theorems.kernel import amplification, classes, low_rank, matrices, powers
 from wane.theorems.kernel.amplification import ApproximateDP

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wane.describe import derived
 from wane.describe.descent import NoisyDescent
 from wane.describe.objective import Objective
 from wane.describe.schedule import Phase
@@ -55,7 +54,7 @@ def step_modulus(objective: Objective, batch: Batch, change: float | None = None
     made: list[Modulus] = [] if lipschitz is None else [lipschitz]
     shrink = 1.0 - batch.step_size * objective.ridge
     if shrink > 0.0:
-        G = derived.change(objective, math.inf) if change is None else change
+        G = objective.change(math.inf) if change is None else change
         others = [_scaled(row, shrink) for row in _gradient_rows(objective, batch, shrink, G)]
         made += [row for row in others if _may_help(row, lipschitz, shrink)]
     if not made:

@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy as np
 
 from wane.arrays import Array
+from wane.describe.choices import EveryIterate, Iterates, LastIterate
 from wane.describe.descent import NoisyDescent
-from wane.describe.threat import EveryIterate, Iterates, LastIterate
 from wane.theorems.lemmas import isotonic as pooling
 from wane.theorems.lemmas.programme import LEAST
 from wane.theorems.lemmas.timeline import (

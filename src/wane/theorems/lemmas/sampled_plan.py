@@ -15,9 +15,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from wane.arrays import Array
-from wane.describe.batches import Poisson
+from wane.describe.choices import Adjacency, Poisson
 from wane.describe.descent import NoisyDescent
-from wane.describe.threat import Adjacency
 from wane.guarantees import (
     GaussianStep,
     Guarantee,

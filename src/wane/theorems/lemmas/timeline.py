@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wane.arrays import Array, Mask
+from wane.describe.choices import Iterates
 from wane.describe.descent import NoisyDescent
-from wane.describe.threat import Iterates
 from wane.numerics.roots import least_over_integers
 from wane.theorems.lemmas.lipschitz import log_phase_lipschitz, log_prox_lipschitz
 from wane.theorems.lemmas.programme import Block, Pool, constant_block, quiet_block

@@ -6,10 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from wane.describe.batches import Poisson
+from wane.describe.choices import Adjacency, Poisson
 from wane.describe.descent import NoisyDescent
 from wane.describe.schedule import Phase
-from wane.describe.threat import Adjacency
 from wane.theorems.lemmas.loss_moduli import (
     Batch,
     cool_down_modulus,

@@ -7,10 +7,9 @@ import math
 import numpy as np
 
 from wane import arguments
-from wane.describe.batches import FullBatch
+from wane.describe.choices import Adjacency, FullBatch
 from wane.describe.descent import NoisyDescent
 from wane.describe.facts import Fact, FactKind
-from wane.describe.threat import Adjacency
 from wane.errors import InvalidDescription, Unreachable
 from wane.numerics.rounding import inflate
 from wane.theorems.lemmas.lipschitz import log_prox_lipschitz, log_step_lipschitz

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from wane.describe import derived
-from wane.describe.batches import FullBatch
+from wane.describe.choices import FullBatch
 from wane.describe.descent import NoisyDescent
 from wane.describe.saddle import NoisyDescentAscent
 from wane.guarantees import GaussianDP
@@ -114,7 +113,7 @@ def bounded_field(game: NoisyDescentAscent) -> Answer:
     """Fields, or the differences of two of them, are bounded."""
     if game.gradient_sensitivity is not None:
         return holds(f"by at most {game.gradient_sensitivity:g} at one point")
-    if math.isfinite(derived.difference(game.bounds)):
+    if math.isfinite(game.bounds.difference):
         because = f"the length of a field, which counts under {game.adjacency.value},"
         return undeclared(because, 'gradient_bound = ..., or adjacency = "replace-one"')
     return undeclared("a bound on the fields", "gradient_bound = ...")

@@ -25,7 +25,8 @@ from wane import (
     WithoutReplacement,
     certify,
 )
-from wane.describe import LossForm, derived
+from wane.describe import LossForm
+from wane.describe.objective import shared
 from wane.describe.posterior import stacked
 from wane.sampling import Losses, OverdampedRun, Posterior, certify_samples
 
@@ -42,42 +43,42 @@ INF = math.inf
     [(WHOLE, 6.0, 3.0), (APART, 1.0, INF), (BOTH, 1.0, 3.0), (LOOSE, 6.0, 3.0)],
 )
 def test_sensitivity_and_member(objective, replaced, null):
-    assert derived.sensitivity(objective, REPLACED) == replaced
-    assert derived.sensitivity(objective, ZERO) == derived.sensitivity(objective, ADDED) == null
+    assert objective.sensitivity(REPLACED) == replaced
+    assert objective.sensitivity(ZERO) == objective.sensitivity(ADDED) == null
     for adjacency in Adjacency:
-        assert derived.member(objective, adjacency, Poisson(1)) == null
+        assert objective.member(adjacency, Poisson(1)) == null
     fixed = WithoutReplacement(1)
-    assert derived.member(objective, REPLACED, fixed) == replaced
-    assert derived.member(objective, ZERO, fixed) == max(replaced, null)
+    assert objective.member(REPLACED, fixed) == replaced
+    assert objective.member(ZERO, fixed) == max(replaced, null)
 
 
 def test_change_is_the_least_that_is_known():
-    assert derived.change(WHOLE, INF) == derived.change(LOOSE, 5.0) == 6.0
-    assert derived.change(APART, 5.0) == INF
+    assert WHOLE.change(INF) == LOOSE.change(5.0) == 6.0
+    assert APART.change(5.0) == INF
     smooth = replace(BOTH, smoothness=0.5)
-    assert 2.0 <= derived.change(smooth, 4.0) <= 2.0 * (1 + 1e-15)
-    assert derived.change(smooth, INF) == 6.0
-    assert derived.change(replace(APART, smoothness=0.0), INF) == 0.0
+    assert 2.0 <= smooth.change(4.0) <= 2.0 * (1 + 1e-15)
+    assert smooth.change(INF) == 6.0
+    assert replace(APART, smoothness=0.0).change(INF) == 0.0
     weak = replace(APART, holder_exponent=0.5, holder_constant=0.5)
-    assert 1.0 <= derived.change(weak, 4.0) <= 1.0 + 1e-14
-    assert derived.change(weak, INF) == INF
+    assert 1.0 <= weak.change(4.0) <= 1.0 + 1e-14
+    assert weak.change(INF) == INF
     jump = replace(APART, holder_exponent=0.0, holder_constant=0.5)
-    assert derived.change(jump, INF) == 0.5
+    assert jump.change(INF) == 0.5
 
 
 def test_apart_is_a_difference_and_a_change():
     smooth = replace(BOTH, smoothness=0.5)
-    assert 3.0 <= derived.apart(smooth, REPLACED, 4.0) <= 3.0 * (1 + 1e-15)
-    assert derived.apart(smooth, REPLACED, 100.0) == 6.0
-    assert derived.apart(smooth, ZERO, 4.0) == derived.apart(smooth, ADDED, 4.0) == 3.0
-    assert derived.apart(APART, REPLACED, 4.0) == INF
+    assert 3.0 <= smooth.apart(REPLACED, 4.0) <= 3.0 * (1 + 1e-15)
+    assert smooth.apart(REPLACED, 100.0) == 6.0
+    assert smooth.apart(ZERO, 4.0) == smooth.apart(ADDED, 4.0) == 3.0
+    assert APART.apart(REPLACED, 4.0) == INF
 
 
 def test_shares_are_rounded_up_and_by_no_more_than_needed():
     rng = np.random.default_rng(0)
     for _ in range(500):
         total, size = float(10 ** rng.uniform(-320, 300)), int(rng.integers(1, 10**6))
-        made = derived.shared(total, size)
+        made = shared(total, size)
         assert Fraction(made) * size >= Fraction(total)
         assert Fraction(math.nextafter(made, 0.0)) * size < Fraction(total)
 
