@@ -18,6 +18,7 @@ from wane.tables import (
     Schema,
     read_frame,
 )
+from wane.tables.frames import frame_block
 
 NUMBER = NumericColumn(name="x", low=-10_000.0, high=10_000.0, missing=Indicate())
 CODES = ("", "-", "NA", "-9999")
@@ -105,3 +106,10 @@ def test_typed_and_written_cells_agree() -> None:
         compared += 1
         assert np.array_equal(features, read(text, category))
     assert compared > 50
+
+
+@pytest.mark.parametrize("cells", [[2**64, None], ["a", 10**25], [True, "x", 10**25], [1, 2j]])
+def test_cells_that_no_column_holds_are_refused_in_words(cells: list[object]) -> None:
+    """They ended in a bare TypeError or OverflowError, which depends on the data."""
+    with pytest.raises(InvalidDescription, match="columns that Arrow knows"):
+        frame_block(pd.DataFrame({"x": pd.Series(cells, dtype=object)}), ("x",))

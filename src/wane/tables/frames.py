@@ -52,10 +52,15 @@ def frame_block(frame: Any, wanted: tuple[str, ...]) -> Any:
             f"{len(wrapped.columns)} other columns ({len(absent)} missing); correct the schema."
         )
     complaint = "frame must have columns that Arrow knows, got one of another type; convert it."
-    table = quietly(
-        lambda: wrapped.select(list(wanted)).to_arrow().combine_chunks(), lambda _: complaint
-    )
     import pyarrow as pa
+
+    def read() -> Any:
+        try:
+            return wrapped.select(list(wanted)).to_arrow().combine_chunks()
+        except (OverflowError, TypeError, ValueError):  # of cells that no type of Arrow's holds
+            raise pa.ArrowInvalid from None
+
+    table = quietly(read, lambda _: complaint)
 
     blocks = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
     return blocks[0]
