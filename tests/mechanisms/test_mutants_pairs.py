@@ -310,3 +310,43 @@ def test_likely_pairs_of_clusters_are_few_and_hold_all_above_the_best(monkeypatc
         assert len(found) <= 200
         beyond = clusters.likely_pairs(rows, scaled, [exact.max() * 1.001], rounding(5))
         assert not list(beyond) or len(list(beyond)) <= 60
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("m", [1.0 - 1e-9, 1.0, 1.3, 1e6])
+def test_affinities_bound_the_divergence_of_every_pair(kind, m):
+    rows = random_rows(np.random.default_rng(5), kind, 12)
+    exact, bounds = table(rows, m), pairs.by_affinity(rows, m)
+    assert bounds.shape == (len(rows), len(rows))
+    for i, gaps in enumerate(exact):
+        for j, gap in enumerate(gaps):
+            assert gap <= Fraction(bounds[i, j])
+
+
+def test_affinities_of_rows_that_share_everything_or_nothing():
+    for m in (1.0, 3.0):
+        bounds = pairs.by_affinity(np.eye(4), m)
+        wanted = np.where(np.eye(4) > 0.0, 1.0 / (1.0 + m), 1.0)  # the one is m/(1 + m) short of 1
+        assert np.all(np.abs(bounds - wanted) < 1e-13)
+
+
+def test_affinities_save_most_pairs_of_rows_that_have_hardly_met(monkeypatch):
+    """Before a grid is crossed all its far corners are nearly as bad."""
+    line = np.eye(20, k=1) + np.eye(20, k=-1)
+    grid = np.kron(line, np.eye(20)) + np.kron(np.eye(20), line) + np.eye(400)
+    rows = np.linalg.matrix_power(grid / grid.sum(axis=1, keepdims=True), 30)
+    looked_at = []
+    gaps_from = pairs.gaps_from
+
+    def counted(row, scaled):
+        looked_at.append(len(scaled))
+        return gaps_from(row, scaled)
+
+    monkeypatch.setattr(pairs, "gaps_from", counted)
+    found = largest_gap(rows, 1.0, tolerance=1e-12)
+    assert 0.999 < found.value < 1.0
+    saving = sum(looked_at)
+    looked_at.clear()
+    monkeypatch.setattr(pairs, "by_affinity", lambda rows, m: np.ones((len(rows), len(rows))))
+    assert largest_gap(rows, 1.0, tolerance=1e-12) == found
+    assert saving < 0.3 * sum(looked_at)

@@ -4,7 +4,8 @@ For a multiplier m >= 0 the divergence D_m(P, Q) = sum (P - m Q)_+ = sup_A P(A) 
 
     D_m(P, Q) <= D_1(P, R) + D_m(R, Q)    and    D_m(P, Q) <= D_m(P, R) + m D_1(R, Q)
 
-for every R, so that a few pivots R rule most pairs out, and clusters of rows rule out others.  No
+for every R, so that a few pivots R rule most pairs out, and clusters of rows rule out others.  Where
+the worst rows have next to nothing in common, pairs that have more are ruled out by their affinity.  No
 pair is skipped unless its bound is below a value that another pair attains; the answer is the
 maximum over all pairs, computed from the given doubles with a relative error below
 `rounding(columns)`.  Rows that are themselves known to a tolerance only may ask for no more: what
@@ -69,7 +70,7 @@ def largest_gap(
     if best.value >= most * (1.0 - rounding(rows.shape[1]) - tolerance):
         return Gap(most, best.first, best.second)
     raised = best._replace(value=best.value * (1.0 + tolerance))
-    return _search(rows, scaled, raised, _forms(rows, scaled, multiplier, best), tolerance)
+    return _search(rows, multiplier, raised, _forms(rows, scaled, multiplier, best), tolerance)
 
 
 def gaps_from(row: Array, scaled: Array) -> Array:
@@ -182,16 +183,17 @@ def _forms(rows: Array, scaled: Array, multiplier: float, best: Gap) -> Forms:
     yield none, raised * gaps_from(rows.max(axis=0), scaled)
 
 
-def _search(rows: Array, scaled: Array, best: Gap, forms: Forms, tolerance: float) -> Gap:
+def _search(rows: Array, multiplier: float, best: Gap, forms: Forms, tolerance: float) -> Gap:
     """Every pair whose bound exceeds the best value found is looked at.
 
     Bounds by clusters cost more than those of the forms: they are asked if these leave many pairs,
     and given up if they leave many themselves.
     """
-    size, values = rows.shape[0], [best.value]
+    size, values, scaled = rows.shape[0], [best.value], multiplier * rows
     plain = _likely_pairs(forms, size, values)
     clustered = clusters.likely_pairs(rows, scaled, values, rounding(rows.shape[1]))
-    for source, patience in ((plain, _PATIENCE), (clustered, _PATIENCE), (plain, math.inf)):
+    left = _with_little_in_common(rows, multiplier, plain, values)
+    for source, patience in ((plain, _PATIENCE), (clustered, _PATIENCE), (left, math.inf)):
         looked_at = 0
         for first, found in source:
             everyone = found.size > 0.7 * size
@@ -207,6 +209,37 @@ def _search(rows: Array, scaled: Array, best: Gap, forms: Forms, tolerance: floa
         else:
             break
     return best
+
+
+def _with_little_in_common(
+    rows: Array, multiplier: float, pairs: Iterator[tuple[int, Numbers]], best: list[float]
+) -> Iterator[tuple[int, Numbers]]:
+    """Yield of these pairs the ones whose affinity allows a divergence above the last of `best`."""
+    if rows.shape[0] > 2 * rows.shape[1]:  # a table of all pairs would be larger than the rows
+        yield from pairs
+        return
+    table = by_affinity(rows, multiplier)
+    for first, found in pairs:
+        kept = found[table[first, found] > best[-1]]
+        if kept.size:
+            yield first, kept
+
+
+def by_affinity(rows: Array, multiplier: float) -> Array:
+    """Return bounds on the divergences of all ordered pairs of rows, sharp if they share little.
+
+    With masses p and q, D_m(P, Q) = p - sum min(P, m Q), and by Cauchy and Schwarz
+
+        m (sum sqrt(P Q))^2  <=  sum min(P, m Q) sum max(P, m Q)  <=  (p + m q) sum min(P, m Q).
+    """
+    doubt = rounding(rows.shape[1])
+    mass = float(rows.sum(axis=1).max()) * (1.0 + 2.0 * doubt)
+    roots = np.sqrt(rows)
+    table = np.asarray(roots @ roots.T)  # of which BLAS makes half
+    table *= table
+    table *= -multiplier / ((1.0 + multiplier) * mass) * (1.0 - 4.0 * doubt)
+    table += mass
+    return table
 
 
 def _likely_pairs(more: Forms, size: int, best: list[float]) -> Iterator[tuple[int, Numbers]]:
