@@ -99,6 +99,15 @@ def test_the_classical_statements(g, delta):
             assert first <= found.epsilon <= first * (1 + LITTLE) + mp.mpf("1e-300")
             assert second * (1 - LITTLE / 100) <= found.delta <= second * (1 + LITTLE) + 1e-300
             assert found.delta <= 1.0 and (found.delta > 0.0) == (second > mp.mpf("1e-50"))
+            assert found.epsilon < epsilon or found.delta <= delta, "more after than before"
+
+
+def test_coefficients_near_one_show_no_larger_delta_than_before():
+    """The epsilon that they spare is lost in the last bit, and the delta beside it was 1.1 times larger."""
+    for g in (1.0 - 2.0**-53, 1.0 - 1e-12, 1.0):
+        for epsilon, delta in drawn(5, 200, (-9, 2), (-12, 0)):
+            found = made.by_doeblin(g, epsilon, delta)
+            assert found.epsilon < epsilon or found.delta <= delta
 
 
 @pytest.mark.parametrize("order", [1.001, 2.0, 50.0])

@@ -53,7 +53,9 @@ def by_doeblin(coefficient: float, epsilon: float, delta: float) -> ApproximateD
     # (1-g) (1 - e^-eps), which does not cancel.
     ratio = math.exp(after - before.epsilon)
     lost = (1.0 - g) * -math.expm1(-before.epsilon)
-    return ApproximateDP(after, exact(g, lost + product_up(ratio, before.delta)))
+    found = exact(g, lost + product_up(ratio, before.delta))
+    # An epsilon that is no smaller in double precision needs no delta beyond the one before.
+    return ApproximateDP(after, found if after < before.epsilon else min(found, before.delta))
 
 
 def by_ultra_mixing(coefficient: float, epsilon: float, delta: float) -> ApproximateDP:
