@@ -81,6 +81,29 @@ def test_a_signed_release_is_verified(signed, capsys):
     assert "signature: not checked" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("words", [[], ["--seconds", "1e-9"]])
+def test_json_always_says_what_was_looked_at(signed, capsys, words):
+    """Whoever reads the object needs no default for a key, signed or not, in time or not."""
+    folder = signed / "release"
+    capsys.readouterr()
+    for place, signature in ((folder, str), (folder / "certificate.json", type(None))):
+        status = main(["verify", str(place), *words, "--json"])
+        told = json.loads(capsys.readouterr().out)
+        assert told["verified"] is (status == 0) is (not words)
+        assert told["void"] is (None if words else False)
+        assert isinstance(told["signature"], signature)
+        assert bool(told["files"]) is (not words and place == folder)
+
+
+def test_json_names_what_is_wrong_with_a_signature(signed, copy, capsys):
+    (copy / ENVELOPE).unlink()
+    assert verify(capsys, copy, signed / "signer.pub")[0] == 1
+    assert main(["verify", str(copy), "--identity", str(signed / "signer.pub"), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["verified"] is False and told["void"] is None and told["files"] == []
+    assert told["signature"]
+
+
 def test_another_program_can_check_it(signed):
     """Nothing of wane is used but the file: DSSE, in-toto, Ed25519, SHA-256."""
     envelope = json.loads((signed / "release" / ENVELOPE).read_text())

@@ -94,7 +94,7 @@ def verify_file(options: Namespace) -> Result:
             options.status = 1
             words = "NOT verified: the release is not as the named key signed it"
             told = [words, *(f"  signature: {reason}" for reason in unsigned)]
-            return {"verified": False, "why": words, "signature": list(unsigned)}, "\n".join(told)
+            return _unread(words, list(unsigned)), "\n".join(told)
     try:
         with limited(seconds):
             if place.is_dir():
@@ -104,12 +104,17 @@ def verify_file(options: Namespace) -> Result:
     except OutOfTime:
         options.status = 1
         words = f"NOT verified: no verdict within {seconds:g} seconds; allow more with --seconds."
-        return {"verified": False, "why": words}, words
+        return _unread(words, _signed(place, options.identity)), words
     options.status = 0 if found.verified else 1
     signed = _signed(place, options.identity)
-    return _fields(found) | signed, "\n".join(
-        (_text(found, options.every_number), *map(_signature_line, signed.values()))
-    )
+    told = [] if signed is None else [f"  signature: {signed}"]
+    fields = _fields(found) | {"signature": signed}
+    return fields, "\n".join((_text(found, options.every_number), *told))
+
+
+def _unread(why: str, signature: str | list[str] | None) -> dict[str, Any]:
+    """Return what is printed of a document of which no number was proven."""
+    return {"verified": False, "void": None, "why": why, "files": [], "signature": signature}
 
 
 def _unsigned(place: Path, identity: str) -> tuple[str, ...]:
@@ -124,16 +129,12 @@ def _unsigned(place: Path, identity: str) -> tuple[str, ...]:
     return signing.check_signature(place, signing.read_identity(identity))
 
 
-def _signed(place: Path, identity: str | None) -> dict[str, str]:
-    """Return what to print about the signature, once no check of it has failed."""
+def _signed(place: Path, identity: str | None) -> str | None:
+    """Return what to say of the signature, once no check of it has failed; None if there is none."""
     if identity is not None:
-        return {"signature": f"by {identity}, over every file of the folder"}
+        return f"by {identity}, over every file of the folder"
     there = place.is_dir() and (place / ENVELOPE).exists()
-    return {"signature": "not checked; name the signer with --identity"} if there else {}
-
-
-def _signature_line(words: str) -> str:
-    return f"  signature: {words}"
+    return "not checked; name the signer with --identity" if there else None
 
 
 def _fields(found: DocumentCheck) -> dict[str, Any]:
