@@ -103,7 +103,7 @@ def test_the_classical_statements(g, delta):
 
 
 def test_coefficients_near_one_show_no_larger_delta_than_before():
-    """The epsilon that they spare is lost in the last bit, and the delta beside it was 1.1 times larger."""
+    """The epsilon that they spare is lost in the last bit; delta was up to 1.1 times larger."""
     for g in (1.0 - 2.0**-53, 1.0 - 1e-12, 1.0):
         for epsilon, delta in drawn(5, 200, (-9, 2), (-12, 0)):
             found = made.by_doeblin(g, epsilon, delta)

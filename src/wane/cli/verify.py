@@ -130,7 +130,7 @@ def _unsigned(place: Path, identity: str) -> tuple[str, ...]:
 
 
 def _signed(place: Path, identity: str | None) -> str | None:
-    """Return what to say of the signature, once no check of it has failed; None if there is none."""
+    """Return what to say of the signature, once no check of it has failed; None of none."""
     if identity is not None:
         return f"by {identity}, over every file of the folder"
     there = place.is_dir() and (place / ENVELOPE).exists()

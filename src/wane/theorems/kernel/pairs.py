@@ -4,9 +4,9 @@ For a multiplier m >= 0 the divergence D_m(P, Q) = sum (P - m Q)_+ = sup_A P(A) 
 
     D_m(P, Q) <= D_1(P, R) + D_m(R, Q)    and    D_m(P, Q) <= D_m(P, R) + m D_1(R, Q)
 
-for every R, so that a few pivots R rule most pairs out, and clusters of rows rule out others.  Where
-the worst rows have next to nothing in common, pairs that have more are ruled out by their affinity.  No
-pair is skipped unless its bound is below a value that another pair attains; the answer is the
+for every R, so that a few pivots R rule most pairs out, and clusters of rows rule out others.
+Where the worst rows share next to nothing, pairs with a larger affinity are ruled out as well.
+No pair is skipped unless its bound is below a value that another pair attains; the answer is the
 maximum over all pairs, computed from the given doubles with a relative error below
 `rounding(columns)`.  Rows that are themselves known to a tolerance only may ask for no more: what
 is found is then raised by it, and pairs that could not change it are skipped, of which walks with
