@@ -9,8 +9,8 @@ import numpy as np
 
 import wane
 from benchmarks.timing import fastest, promise_kept
+from wane.theorems.lemmas.loss_moduli import smooth_bounded
 from wane.theorems.lemmas.modulus_programme import Steps, least
-from wane.theorems.lemmas.modulus_rows import smooth_bounded
 from wane.theorems.lemmas.tangent_programme import Stretch, solve
 
 

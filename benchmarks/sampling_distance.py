@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from benchmarks.timing import fastest, promise_kept
-from wane.certificates.distance import certify_distance
+from wane.certificates.analyse import certify_distance
 from wane.describe.chain import Direction, NormalStart, Overdamped, Target
 from wane.sampling.distance_plan import Friction, plan_sampling
 

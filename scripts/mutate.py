@@ -49,7 +49,7 @@ FURTHER = (
     "describe/chain.py",
     "describe/posterior.py",
     "describe/samples.py",
-    "certificates/distance.py",
+    "certificates/analyse.py",
     "numerics/folding.py",
 )
 TESTS = (

@@ -32,8 +32,8 @@ from wane.guarantees import (
     SampledGaussianStep,
 )
 from wane.numerics.normal import gaussian_delta
-from wane.numerics.roots import smallest_satisfying
 from wane.numerics.sampled_gaussian import renyi_replace
+from wane.numerics.search import smallest_satisfying
 from wane.theorems.lemmas import lipschitz as facts
 from wane.theorems.lemmas.loss_moduli import is_convex
 from wane_papers.cyclic import printed as cyclic_paper

@@ -21,13 +21,18 @@ from wane.describe.descent import NoisyDescent
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.modulus.path import UserModulus, best_path
 from wane.numerics.normal import gaussian_delta
-from wane.numerics.roots import minimise_scalar_bounded
 from wane.numerics.rounding import inflate
+from wane.numerics.search import minimise_scalar_bounded
 from wane.theorems.lemmas.lipschitz import log_prox_lipschitz
-from wane.theorems.lemmas.loss_moduli import Batch, lipschitz_row, modulus_in, whole_batch
+from wane.theorems.lemmas.loss_moduli import (
+    Batch,
+    lipschitz_row,
+    modulus_in,
+    weakly_smooth_offset,
+    whole_batch,
+)
 from wane.theorems.lemmas.moduli import AffineSquare, Modulus, Narrowed
 from wane.theorems.lemmas.modulus_programme import constant_value, least_constant
-from wane.theorems.lemmas.modulus_rows import weakly_smooth_offset
 from wane.theorems.lemmas.sampled_steps import binomial_tail, cap_for
 from wane.theorems.lemmas.tangent_programme import Stretch, profile, solve
 

@@ -39,7 +39,7 @@ CLOSE = {"rtol": 1e-6, "atol": 1e-8}  # the reserve for rounding, and the order 
 @pytest.fixture(autouse=True)
 def finer_release(monkeypatch):
     """Releases are rounded to a coarse grid, which would hide differences, or enlarge them."""
-    monkeypatch.setattr("wane.run.grid.FINER", 45)
+    monkeypatch.setattr("wane.run.safeguards.FINER", 45)
 
 
 def parted(X, y, sizes):

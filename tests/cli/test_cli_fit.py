@@ -213,7 +213,7 @@ def test_nothing_is_spent_for_a_model_that_cannot_be_loaded(capsys, data, schema
 
 def test_a_large_parquet_table_is_streamed(capsys, schema, tmp_path, monkeypatch):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr("wane.run.grid.FINER", 45)  # a coarse grid would enlarge differences
+    monkeypatch.setattr("wane.run.safeguards.FINER", 45)  # a coarse grid would enlarge differences
     names = ["a", "b", "kind", "label", "value"]
     made = pa.table(dict(zip(names, map(list, zip(*rows(), strict=True)), strict=True)))
     parquet.write_table(made, tmp_path / "data.parquet")

@@ -81,7 +81,7 @@ def trained(link, bound, *, epochs=3, count=47, size=10, domain=None, seed=7, lr
 @pytest.mark.parametrize("name", LINKS)
 @pytest.mark.parametrize("domain", [None, Ball(0.8)])
 def test_training_is_the_described_descent(name, domain, monkeypatch):
-    monkeypatch.setattr("wane.run.grid.FINER", 50)  # lost in the tolerance
+    monkeypatch.setattr("wane.run.safeguards.FINER", 50)  # lost in the tolerance
     link, bound = LINKS[name]
     head, optimizer, (x, y) = trained(link, bound, domain=domain)
     run = optimizer.description()

@@ -28,11 +28,10 @@ from laws.line import DIVERGENCE, QUADRATURE, hockey_stick, renyi
 from laws.plane import plane_cases
 from laws.purpose import purposeful
 from wane.describe import NoisyDescent
-from wane.describe.facts import Facts
 from wane.guarantees import GaussianDP, Guarantee, NumericalDP
 from wane.theorems.lemmas.family import Profile, Tuned
 from wane.theorems.registry import THEOREMS
-from wane.theorems.theorem import Applies, Theorem
+from wane.theorems.theorem import Applies, Facts, Theorem
 
 ORDERS = (1.5, 4.0, 10.0)
 OF_DESCENTS = tuple(theorem for theorem in THEOREMS if theorem.of is NoisyDescent)

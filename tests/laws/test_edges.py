@@ -23,10 +23,9 @@ from wane.describe import (
     WithoutReplacement,
 )
 from wane.describe.domains import MCP, Ball, Ridge, Unbounded
-from wane.describe.facts import Facts
 from wane.theorems import hypotheses as conditions
 from wane.theorems.registry import THEOREMS
-from wane.theorems.theorem import Applies, FactHypothesis, Hypothesis
+from wane.theorems.theorem import Applies, FactHypothesis, Facts, Hypothesis
 
 CYCLIC = make_run(batches=Cyclic(10))
 

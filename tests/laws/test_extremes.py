@@ -14,11 +14,11 @@ import wane
 from wane.certificates.parts import epsilon_of, power_of
 from wane.describe import Adjacency, EveryIterate, LastIterate
 from wane.describe.domains import Ball, Ridge, Unbounded
-from wane.describe.facts import Fact, FactKind, Facts
+from wane.describe.facts import Fact, FactKind
 from wane.describe.noise import GradientNoise, IterateNoise, NoiseMultiplier, Temperature
 from wane.errors import InvalidDescription
 from wane.theorems.registry import THEOREMS
-from wane.theorems.theorem import Applies, FactHypothesis
+from wane.theorems.theorem import Applies, FactHypothesis, Facts
 
 SIZES = (1e-300, 1e-150, 1e-30, 1e-3, 0.5, 1.0, 2.0, 1e3, 1e30, 1e150, 1e300)
 DRAWS = 400

@@ -14,8 +14,8 @@ from wane.describe import GradientNoise, Objective, Poisson
 from wane.describe.domains import Diameter, Unbounded
 from wane.theorems.contraction.statement import fixed_size_contraction, poisson_contraction
 from wane.theorems.lemmas import (
+    loss_moduli as rows,
     modulus_programme as programme,
-    modulus_rows as rows,
     rollout,
     tangent_programme,
 )

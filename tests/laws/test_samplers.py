@@ -19,7 +19,7 @@ from laws.samplers import (
 from laws.soundness import comparisons
 from wane.audit.concrete import Family
 from wane.audit.meaning import PREDICATES, Truth
-from wane.certificates.distance import certify_distance
+from wane.certificates.analyse import certify_distance
 from wane.describe.chain import Direction
 from wane.guarantees import GaussianDP
 from wane.sampling import certify_samples, certify_underdamped

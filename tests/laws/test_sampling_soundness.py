@@ -11,16 +11,15 @@ import numpy as np
 import pytest
 
 from wane.audit import langevin_law as law
-from wane.certificates.distance import certify_distance
+from wane.certificates.analyse import certify_distance
 from wane.describe.chain import Direction, NormalStart, Overdamped, PointStart, Target, Underdamped
+from wane.numerics.search import decode, encode, log_or_worst, minimise
 from wane.sampling.distance_plan import first_step_size
 from wane.theorems.chain_hypotheses import largest_contracting_step
 from wane.theorems.kinetic import optimised as kinetic_optimised
 from wane.theorems.langevin import girsanov
-from wane.theorems.lemmas.free_parameters import decode, encode, log_or_worst, minimise
 from wane.theorems.lemmas.kinetic import kinetic_divergence
-from wane.theorems.lemmas.letters import kinetic_letters_of, letters_of
-from wane.theorems.lemmas.moments import girsanov_price
+from wane.theorems.lemmas.letters import girsanov_price, kinetic_letters_of, letters_of
 from wane.theorems.lemmas.shifted_girsanov import Free, ShiftedGirsanov
 
 SLACK = 1 + 1e-9

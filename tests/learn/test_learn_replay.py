@@ -69,7 +69,7 @@ def prepared(name, adjacency, generator, count):
 @pytest.fixture(autouse=True)
 def finer_release(monkeypatch):
     """Rounding to the usual grid would hide how far one record moves an iterate."""
-    monkeypatch.setattr("wane.run.grid.FINER", 50)
+    monkeypatch.setattr("wane.run.safeguards.FINER", 50)
 
 
 def one_step(ready):

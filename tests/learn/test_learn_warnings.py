@@ -12,7 +12,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from wane.errors import InvalidDescription, NothingGained, PrivacyWarning, UnscaledFeatures
-from wane.learn import PrivateLogisticRegression, PrivateRidge, PublicScaler, conduct as module
+from wane.learn import PrivateLogisticRegression, PrivateRidge, PublicScaler, presented as module
 
 ROWS = np.random.default_rng(0).uniform(-1, 1, (600, 3))
 LABELS = (ROWS[:, 0] > 0).astype(int)

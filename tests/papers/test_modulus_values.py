@@ -11,12 +11,12 @@ from vectors import TEN_DIGITS, cases, load
 from wane import mixing
 from wane.guarantees import GaussianDP, RenyiDP
 from wane.numerics.normal import gaussian_delta
-from wane.numerics.roots import smallest_integer_satisfying
 from wane.numerics.sampled_gaussian import renyi_add_or_remove, renyi_replace
+from wane.numerics.search import smallest_integer_satisfying
 from wane.theorems.contraction import recursion as contraction
 from wane.theorems.lemmas import (
+    loss_moduli as rows,
     modulus_programme as programme,
-    modulus_rows as rows,
     rollout,
     sampled_steps,
 )

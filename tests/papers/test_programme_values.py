@@ -7,11 +7,14 @@ import pytest
 from vectors import TEN_DIGITS, cases
 
 from wane.theorems.lemmas import isotonic as pooling
-from wane.theorems.lemmas.programme import Block, Pool, constant_block, quiet_block
-from wane.theorems.lemmas.timeline import (
+from wane.theorems.lemmas.programme import (
+    Block,
+    Pool,
     Segment,
     Timeline,
     bounded_record_mu_squared,
+    constant_block,
+    quiet_block,
     record_mu_squared,
 )
 

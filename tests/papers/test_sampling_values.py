@@ -12,9 +12,8 @@ from wane.guarantees import RenyiDP
 from wane.numerics.normal import gaussian_delta, gaussian_epsilon, gaussian_mu
 from wane.theorems.kinetic import optimised as kinetic_optimised
 from wane.theorems.langevin import girsanov
-from wane.theorems.lemmas import kinetic, moments as special
-from wane.theorems.lemmas.letters import KineticLetters, Letters
-from wane.theorems.lemmas.moments import girsanov_price
+from wane.theorems.lemmas import kinetic, letters as special
+from wane.theorems.lemmas.letters import KineticLetters, Letters, girsanov_price
 from wane.theorems.lemmas.programme import Block, Pool
 from wane.theorems.lemmas.shifted_girsanov import Free, Grouping, ShiftedGirsanov
 from wane_papers.sampler import corrected_route as route, printed, rivals

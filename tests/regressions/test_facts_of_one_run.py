@@ -35,7 +35,7 @@ from wane.certificates import (
 )
 from wane.cli.main import main
 from wane.sampling import Losses, Posterior, certify_samples
-from wane.sampling.planning import Wish, plan_posterior
+from wane.sampling.posterior_samples import Wish, plan_posterior
 from wane.verify import Outcome, verify
 
 DELTA = 1e-5

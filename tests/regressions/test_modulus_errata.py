@@ -22,7 +22,7 @@ from wane.describe.domains import Diameter
 from wane.numerics.normal import gaussian_delta
 from wane.numerics.sampled_gaussian import renyi_replace
 from wane.theorems.contraction.statement import poisson_contraction
-from wane.theorems.lemmas import modulus_programme as programme, modulus_rows as rows
+from wane.theorems.lemmas import loss_moduli as rows, modulus_programme as programme
 from wane.theorems.lemmas.loss_moduli import Batch, is_convex, step_modulus
 from wane.theorems.lemmas.moduli import AffineSquare
 from wane.theorems.lemmas.sampled_plan import SampledPlan

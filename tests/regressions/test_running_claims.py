@@ -32,8 +32,8 @@ from wane.learn.resumable import NOT_SEALED, public_settings
 from wane.mechanisms import BrownianMechanism, Outside
 from wane.randomness import private_generator
 from wane.run import Checkpoint, LinearSums, descend, links, new_checkpoint_key
-from wane.run.admission import farthest_iterate
 from wane.run.descent import noisy_step
+from wane.run.safeguards import farthest_iterate
 from wane.sampling import OverdampedRun, UnderdampedRun, draw, linear_posterior
 from wane.sampling.sums import MeanChainSums
 

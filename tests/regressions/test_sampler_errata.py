@@ -11,7 +11,7 @@ from scipy import integrate, stats
 
 from wane.audit import langevin_law as law
 from wane.describe.chain import Direction
-from wane.numerics.roots import largest_satisfying
+from wane.numerics.search import largest_satisfying
 from wane.theorems.kinetic import optimised as kinetic_optimised
 from wane.theorems.langevin import girsanov
 from wane.theorems.lemmas.letters import KineticLetters, Letters

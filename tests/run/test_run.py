@@ -9,7 +9,7 @@ import wane
 from wane.describe import domains
 from wane.errors import InvalidDescription
 from wane.run import LinearSums, descend, links, private_generator, seeded_generator_voids_privacy
-from wane.run.batching import chooser
+from wane.run.descent import chooser
 
 N, D = 24, 4
 BATCHES = (
@@ -24,7 +24,7 @@ BATCHES = (
 @pytest.fixture
 def finer_release(monkeypatch):
     """The grid of a release, so fine that it is lost in the tolerance of a comparison."""
-    monkeypatch.setattr("wane.run.grid.FINER", 50)
+    monkeypatch.setattr("wane.run.safeguards.FINER", 50)
 
 
 def sums(seed=0, shape=(N, D), **changes):

@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from wane.certificates.distance import TabulatedCurve, certify_closeness, certify_distance
+from wane.certificates.analyse import TabulatedCurve, certify_closeness, certify_distance
 from wane.describe.chain import (
     Diffusion,
     Direction,
@@ -36,8 +36,13 @@ from wane.theorems.lemmas.kinetic import (
     kinetic_divergence,
     steering_cost,
 )
-from wane.theorems.lemmas.letters import KineticLetters, Letters, kinetic_letters_of, letters_of
-from wane.theorems.lemmas.moments import girsanov_price
+from wane.theorems.lemmas.letters import (
+    KineticLetters,
+    Letters,
+    girsanov_price,
+    kinetic_letters_of,
+    letters_of,
+)
 from wane.theorems.lemmas.shifted_girsanov import Free, Grouping
 
 mp = mpmath.mp.clone()

@@ -12,8 +12,8 @@ from wane.sampling import (
     PosteriorLinearRegression,
     PosteriorLogisticRegression,
     PosteriorMean,
+    estimators as base,
 )
-from wane.sampling.estimators import base
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1.0, 1.0, (300, 2)) / 2.0

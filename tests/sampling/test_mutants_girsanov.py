@@ -7,8 +7,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from wane.theorems.lemmas.letters import Letters
-from wane.theorems.lemmas.moments import (
+from wane.theorems.lemmas.letters import (
+    Letters,
     chi_mean,
     log_moment,
     log_moment_of_normal,

@@ -9,7 +9,7 @@ import pytest
 
 from wane.describe.chain import Direction, NormalStart, Overdamped, PointStart, Target, Underdamped
 from wane.errors import InvalidDescription, NoTheoremApplies, PrivacyWarning, Unreachable
-from wane.sampling import distance_plan as plans, planning
+from wane.sampling import distance_plan as plans, posterior_samples as planning
 from wane.sampling.distance_plan import Friction, plan_closeness, plan_sampling
 from wane.theorems.lemmas.letters import kinetic_letters_of, letters_of
 from wane.theorems.lemmas.shifted_girsanov import local_error

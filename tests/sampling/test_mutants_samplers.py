@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from wane.certificates.distance import certify_distance
+from wane.certificates.analyse import certify_distance
 from wane.describe import Objective
 from wane.describe.chain import Direction, Overdamped, PointStart
 from wane.errors import InvalidDescription

@@ -12,7 +12,7 @@ from wane.describe.chain import PointStart, Target, Underdamped
 from wane.describe.posterior import Losses, Posterior, stacked, stacked_bound
 from wane.errors import InvalidDescription
 from wane.mechanisms import BrownianMechanism, IteratedLaplace, noisy_chain
-from wane.sampling.planning import calibrated
+from wane.sampling.posterior_samples import calibrated
 from wane.theorems.gibbs.transfer import exact_draws, exact_gibbs
 from wane.theorems.kinetic.privacy import composed_mu, last_state_mu
 

@@ -20,7 +20,7 @@ from wane.sampling import (
     mean_posterior,
     sums,
 )
-from wane.sampling.planning import Wish, plan_posterior
+from wane.sampling.posterior_samples import Wish, plan_posterior
 from wane.sampling.sums import LinearChainSums, LocationChainSums, MeanChainSums, total_norm
 from wane.theorems.gibbs.transfer import exact_draws
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 
 import wane
 from wane.audit import langevin_law as law
-from wane.certificates.distance import TabulatedCurve, certify_closeness, certify_distance
+from wane.certificates.analyse import TabulatedCurve, certify_closeness, certify_distance
 from wane.describe.chain import (
     Diffusion,
     Direction,
@@ -33,8 +33,7 @@ from wane.describe.chain import (
 from wane.errors import InvalidDescription, NoTheoremApplies, Unreachable
 from wane.sampling.distance_plan import Friction, plan_closeness, plan_sampling
 from wane.theorems.langevin import girsanov
-from wane.theorems.lemmas.letters import kinetic_letters_of, letters_of
-from wane.theorems.lemmas.moments import minus_log_cos
+from wane.theorems.lemmas.letters import kinetic_letters_of, letters_of, minus_log_cos
 from wane.theorems.lemmas.shifted_girsanov import Free, Grouping, ShiftedGirsanov
 from wane.theorems.registry import THEOREMS
 from wane.theorems.theorem import Refuses

@@ -25,7 +25,7 @@ from wane.sampling import (
     linear_posterior,
     simulate,
 )
-from wane.sampling.drawing import kinetic_grid
+from wane.sampling.posterior_samples import kinetic_grid
 
 CHAINS = 40_000
 
@@ -105,7 +105,7 @@ def posterior(records=60):
 
 
 def test_the_descent_that_is_certified_is_the_chain(monkeypatch):
-    monkeypatch.setattr("wane.run.grid.FINER", 50)  # lost in the tolerance
+    monkeypatch.setattr("wane.run.safeguards.FINER", 50)  # lost in the tolerance
     potential = posterior()
     run = OverdampedRun(posterior=potential.posterior, step_size=0.4, steps=50, samples=7)
     by_descent = descend(run.descent, potential.sums.with_chains(7), generator=seeded(4))

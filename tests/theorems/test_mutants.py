@@ -24,10 +24,9 @@ from wane.describe import (
     WithoutReplacement,
 )
 from wane.describe.domains import MCP, Ball, Unbounded
-from wane.describe.facts import Facts
 from wane.theorems import hypotheses as conditions
 from wane.theorems.registry import THEOREMS
-from wane.theorems.theorem import Applies, Refuses
+from wane.theorems.theorem import Applies, Facts, Refuses
 
 BY_NAME = {a.name: a for a in THEOREMS if a.of is NoisyDescent}
 STATEMENTS = {

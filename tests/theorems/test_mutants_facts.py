@@ -20,10 +20,10 @@ from wane.describe import (
     Temperature,
 )
 from wane.describe.domains import MCP, Ridge, Unbounded
-from wane.describe.facts import Facts
 from wane.errors import InvalidDescription
 from wane.theorems.lemmas import lipschitz as facts
 from wane.theorems.registry import THEOREMS
+from wane.theorems.theorem import Facts
 
 mp = mpmath.mp.clone()
 mp.dps = 50

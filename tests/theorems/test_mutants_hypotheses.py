@@ -24,13 +24,12 @@ from wane.describe import (
 )
 from wane.describe.chain import Direction, Overdamped, Question, Reference, Target, Underdamped
 from wane.describe.domains import MCP, Diameter
-from wane.describe.facts import Facts
 from wane.errors import Unreachable
 from wane.theorems import chain_hypotheses, hypotheses
 from wane.theorems.chain_hypotheses import about, largest_contracting_step
 from wane.theorems.lemmas.letters import kinetic_letters_of
 from wane.theorems.registry import THEOREMS
-from wane.theorems.theorem import Answers, ask
+from wane.theorems.theorem import Answers, Facts, ask
 
 BENT = Objective(gradient_bound=1.0, smoothness=0.5)
 SMALL = {"records": 20, "steps": 4, "step_size": 0.5, "noise": GradientNoise(1.0)}

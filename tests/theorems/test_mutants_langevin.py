@@ -15,6 +15,7 @@ from wane.describe.chain import (
     Question,
     Target,
 )
+from wane.numerics.search import Found
 from wane.theorems import chain_hypotheses as conditions
 from wane.theorems.kinetic import optimised as kinetic_search, statement as kinetic_theorems
 from wane.theorems.kinetic.optimised import kinetic, kinetic_error, kinetic_free
@@ -27,7 +28,6 @@ from wane.theorems.langevin.girsanov import (
     triangle_orders,
     weak_triangle,
 )
-from wane.theorems.lemmas.free_parameters import Found
 from wane.theorems.lemmas.kinetic import KineticFree, kinetic_discretisation, kinetic_divergence
 from wane.theorems.lemmas.letters import KineticLetters, Letters
 from wane.theorems.lemmas.shifted_girsanov import Free, ShiftedGirsanov

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from formulas_of_moduli import DISTANCES, affine, monotone, mp, near, refined, smallest, triangle
 
-from wane.theorems.lemmas import modulus_rows as rows
+from wane.theorems.lemmas import loss_moduli as rows
 from wane.theorems.lemmas.moduli import (
     IDENTITY,
     SMALLEST_DISTANCE,

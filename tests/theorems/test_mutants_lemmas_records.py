@@ -25,8 +25,8 @@ from wane.describe import (
 from wane.describe.domains import Ridge
 from wane.theorems.lemmas import positions
 from wane.theorems.lemmas.isotonic import running_sums
-from wane.theorems.lemmas.programme import LEAST
-from wane.theorems.lemmas.timeline import (
+from wane.theorems.lemmas.programme import (
+    LEAST,
     Segment,
     Timeline,
     bounded_record_mu_squared,

@@ -34,13 +34,12 @@ from wane.describe import (
     WithoutReplacement,
 )
 from wane.describe.domains import MCP, Ball, Diameter, Unbounded
-from wane.describe.facts import Facts
 from wane.guarantees import Pair
 from wane.theorems.composition import verifier as composing
 from wane.theorems.composition.verifier import MOST_SHOWN
 from wane.theorems.modulus.verifier import _timeline
 from wane.theorems.registry import THEOREMS
-from wane.theorems.theorem import Applies
+from wane.theorems.theorem import Applies, Facts
 from wane.verify.judge import verifiers
 
 BY_NAME = {theorem.name: theorem for theorem in THEOREMS}

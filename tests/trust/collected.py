@@ -259,7 +259,7 @@ def watch_documents(note: Note) -> None:
 def watch_fits(keep: Keep) -> None:
     """Show the certificate of every fit to `keep`; of a void one, what it would have been."""
     from wane.learn.presented import Certified
-    from wane.sampling.estimators.base import SamplingEstimator
+    from wane.sampling.estimators import SamplingEstimator
 
     plain = Certified.__setattr__
 

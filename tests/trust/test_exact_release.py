@@ -33,7 +33,7 @@ from wane.run import (
     release_grid,
     seeded_generator_voids_privacy,
 )
-from wane.run.grid import protecting_noise
+from wane.run.safeguards import protecting_noise
 
 CHANCE = np.random.default_rng(6)
 ROWS = CHANCE.uniform(-0.5, 0.5, (400, 3))

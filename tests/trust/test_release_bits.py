@@ -32,7 +32,7 @@ from wane.mechanisms import (
     OrnsteinUhlenbeckMechanism,
 )
 from wane.run import DiscreteGaussian, LinearSums, descend, links, private_generator, release_grid
-from wane.run.grid import grid_below, protecting_noise, protecting_noises
+from wane.run.safeguards import grid_below, protecting_noise, protecting_noises
 from wane.sampling import (
     OverdampedRun,
     PosteriorLinearRegression,
@@ -43,7 +43,7 @@ from wane.sampling import (
     linear_posterior,
     mean_posterior,
 )
-from wane.sampling.drawing import kinetic_grid
+from wane.sampling.posterior_samples import kinetic_grid
 
 ROWS = 300
 

@@ -11,8 +11,8 @@ pytest.importorskip("flint")
 from trust.edits import plain
 from wane.certificates import certificate_document, certify, with_files
 from wane.cli import main
+from wane.describe.fields import description_from_fields
 from wane.describe.files import sha256_of
-from wane.describe.kinds import description_from_fields
 from wane.documents import check_folder
 from wane.documents.rewriting import circumstances_of
 from wane.mechanisms import IteratedLaplace, OrnsteinUhlenbeckMechanism

@@ -24,8 +24,8 @@ from wane.guarantees import GaussianDP, GaussianMixture, Guarantee, RenyiDP
 from wane.learn.curvature import CurvatureBound
 from wane.mechanisms import ApproximateDP
 from wane.mixing import Mixing
+from wane.numerics.search import Found
 from wane.theorems.gibbs.transfer import Closeness
-from wane.theorems.lemmas.free_parameters import Found
 from wane.theorems.theorem import Applies, Refuses
 
 ROOMS = (

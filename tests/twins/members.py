@@ -27,7 +27,7 @@ from wane.describe import (
     WithoutReplacement,
 )
 from wane.describe.domains import MCP, Box, Unbounded
-from wane.describe.facts import Facts
+from wane.theorems.theorem import Facts
 
 C = 1.0
 RECORDS = 2

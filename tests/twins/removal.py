@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from twins.exact import Exact
-from wane.describe.facts import NO_FACTS, Facts
 from wane.errors import WaneError
 from wane.guarantees import Guarantee
-from wane.theorems.lemmas.free_parameters import Found
-from wane.theorems.theorem import Applies, Finding, Hypothesis, Theorem
+from wane.numerics.search import Found
+from wane.theorems.theorem import NO_FACTS, Applies, Facts, Finding, Hypothesis, Theorem
 
 EPSILONS = (0.0, 1.0, 2.0)
 ORDERS = (1.5, 4.0)

@@ -17,7 +17,7 @@ from twins.samplers import exact_divergences, posterior, sample_laws
 from twins.tables import schema_of, worst_distance
 from wane import certify, mu_by_position, mu_of_group
 from wane.certificates import together
-from wane.certificates.distance import certify_closeness, certify_distance
+from wane.certificates.analyse import certify_closeness, certify_distance
 from wane.certificates.parts import grouped
 from wane.describe import Adjacency, StatedRelease
 from wane.describe.chain import Direction, Overdamped, PointStart, Question, Target, Underdamped
@@ -49,7 +49,7 @@ from wane.mechanisms import (
 )
 from wane.run.discrete_gaussian import DiscreteGaussian
 from wane.sampling import certify_underdamped
-from wane.sampling.planning import distances
+from wane.sampling.posterior_samples import distances
 from wane.statistics import STATISTICS
 from wane.theorems.gibbs.transfer import closeness
 from wane.theorems.kernel.amplification import bounded_gaussian, pure_renyi

@@ -16,7 +16,7 @@ import numpy as np
 
 from twins.exact import Gaussians
 from wane.describe import Fact, FactKind, GradientNoise, NoisyDescent, Objective, Phase, Schedule
-from wane.describe.facts import Facts
+from wane.theorems.theorem import Facts
 
 C, G, M, SINE = 1.0, 10.0, 0.06, 0.2
 COSINE = math.sqrt(1.0 - SINE * SINE)

@@ -17,7 +17,7 @@ from scipy.linalg import expm
 
 from wane.arrays import Array
 from wane.errors import InvalidDescription
-from wane.numerics.roots import smallest_integer_satisfying
+from wane.numerics.search import smallest_integer_satisfying
 
 _SERIES_BELOW = 1e-2
 _SERIES_TERMS = 14

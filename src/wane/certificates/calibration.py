@@ -19,7 +19,7 @@ from wane.describe import NoisyDescent
 from wane.describe.saddle import NoisyDescentAscent
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import Guarantee
-from wane.numerics.roots import first_at_most
+from wane.numerics.search import first_at_most
 from wane.theorems.theorem import Theorem
 
 Run = TypeVar("Run", NoisyDescent, NoisyDescentAscent)

@@ -186,7 +186,7 @@ class Certificate(PresentedCertificate):
         if self.void_because:
             return NO_PRIVACY
         first, *others = (part.best(delta).conclusion for part in self.parts)
-        return first.compose(*others)
+        return first.compose(*others) if others else first
 
     def lower_bound_epsilon(self, delta: float) -> float | None:
         """Return what an exact member of the described class leaks; None where none is known."""

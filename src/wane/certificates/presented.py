@@ -18,7 +18,7 @@ from wane.certificates.parts import DEFAULT_DELTA, json_number
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.plots import plot_bracket, plot_curve
 from wane.report import html_page, shown
-from wane.report.svg import Chart, Line, drawn
+from wane.report.markup import Chart, Line, drawn
 from wane.report.text import named, round_up_to
 
 MOST_REASONS = 3

@@ -51,7 +51,7 @@ class Release:
     @property
     def circumstances(self) -> Circumstances:
         """How the run was carried out."""
-        from wane.learn.conduct import conduct_of_linear_model  # slow to import
+        from wane.learn.presented import conduct_of_linear_model  # slow to import
 
         return replace(
             conduct_of_linear_model(self.model, self.words),

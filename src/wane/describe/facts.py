@@ -85,37 +85,6 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What was stated beside a description; every question names the run that is asked about."""
-
-    stated: tuple[Fact, ...] = ()
-
-    def __post_init__(self) -> None:
-        for fact in self.stated:
-            arguments.kind("facts", fact, (Fact,))
-        named = [(fact.kind, fact.about) for fact in self.stated]
-        if len(set(named)) < len(named):
-            raise InvalidDescription(
-                "facts must hold one number of each kind for a run, got two; keep the proven one."
-            )
-
-    def get(self, kind: FactKind, *, about: str) -> float | None:
-        """Return the number that was stated for this run; None for any other run."""
-        found = (f.value for f in self.stated if f.kind is kind and f.about == about)
-        return next(found, None)
-
-    def about(self, run: NoisyDescent) -> tuple[Fact, ...]:
-        """Return the facts of this very run."""
-        if not self.stated:  # then no description needs to be written down
-            return ()
-        mine = fingerprint(run)
-        return tuple(fact for fact in self.stated if fact.about == mine)
-
-
-NO_FACTS = Facts()
-
-
-@dataclass(frozen=True)
 class StatedRun:
     """A run, and the facts that a file states beside it."""
 
@@ -147,5 +116,7 @@ def without_facts(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def stated_to_fields(run: NoisyDescent, facts: Iterable[Fact] = ()) -> dict[str, Any]:
     """Return the dictionary that `stated_from_fields` turns back into this run and its facts."""
-    mine = {fact.kind.value: fact.value for fact in Facts(tuple(facts)).about(run)}
+    known = tuple(facts)
+    about = fingerprint(run) if known else ""
+    mine = {fact.kind.value: fact.value for fact in known if fact.about == about}
     return run_to_fields(run) | {k: v for k, v in mine.items() if k in FACTS_OF_ONE_RUN}

@@ -41,7 +41,7 @@ from wane.learn.parts import (
     quietly,
     together,
 )
-from wane.run.batching import Rows
+from wane.run.descent import Rows
 from wane.run.parts import Evaluate, Wanted
 from wane.tables import Part, Schema, parquet_parts, read_part
 

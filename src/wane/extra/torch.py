@@ -53,9 +53,9 @@ from wane.run import (
     release_grid,
     to_grid,
 )
-from wane.run.admission import require_finite
 from wane.run.checkpoint import read_sealed, write_sealed
 from wane.run.descent import noisy_step
+from wane.run.safeguards import require_finite
 
 try:
     import torch

@@ -16,8 +16,8 @@ from typing import ClassVar
 from wane.errors import InvalidDescription
 from wane.guarantees import arguments
 from wane.guarantees.steps import Recipe
-from wane.numerics.roots import minimise_scalar_bounded
 from wane.numerics.rounding import round_up
+from wane.numerics.search import minimise_scalar_bounded
 
 
 class Guarantee(ABC):

@@ -12,8 +12,8 @@ from wane.guarantees import arguments
 from wane.guarantees.base import Guarantee
 from wane.guarantees.renyi import CurveOf, RenyiDP, grouped
 from wane.numerics.normal import gaussian_mu
-from wane.numerics.roots import first_at_most, minimise_scalar_bounded
 from wane.numerics.rounding import inflate, round_up
+from wane.numerics.search import first_at_most, minimise_scalar_bounded
 
 _ROUNDING = 1e-13
 """Relative, for sums of a few exponentials and products."""

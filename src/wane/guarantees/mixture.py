@@ -18,7 +18,6 @@ from wane.guarantees.gaussian import GaussianDP
 from wane.guarantees.numerical import NumericalDP, joined
 from wane.guarantees.steps import GaussianMixtureStep, Recipe
 from wane.numerics.normal import gaussian_delta, gaussian_epsilon
-from wane.numerics.roots import first_at_most
 from wane.numerics.rounding import (
     SMALLEST_POSITIVE,
     add_up,
@@ -26,6 +25,7 @@ from wane.numerics.rounding import (
     root_sum_of_squares_up,
     round_up,
 )
+from wane.numerics.search import first_at_most
 
 _WEIGHT_TOLERANCE = 1e-9
 

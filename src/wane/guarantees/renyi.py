@@ -12,8 +12,8 @@ from wane.arguments import Checked
 from wane.errors import InvalidDescription, NoTheoremApplies
 from wane.guarantees import arguments
 from wane.guarantees.base import Guarantee
-from wane.numerics.roots import minimise_scalar_bounded
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
+from wane.numerics.search import minimise_scalar_bounded
 
 Curve: TypeAlias = Callable[[float], float]
 

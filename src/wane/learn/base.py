@@ -22,10 +22,10 @@ from wane.describe.choices import Batches, batches_of
 from wane.describe.domains import Domain
 from wane.errors import InvalidDescription
 from wane.learn.bounding import Bounding, require_described, row_norm
-from wane.learn.conduct import conduct_of_linear_model, step_counter, warn
 from wane.learn.curvature import PrivateCurvature, check_curvature, with_curvature
 from wane.learn.exact import exact_noise
 from wane.learn.inputs import (
+    Task,
     Voids,
     check_target,
     feature_scaler,
@@ -37,12 +37,11 @@ from wane.learn.inputs import (
 )
 from wane.learn.persons import check_rows_per_person, planned_for_persons, share_of_one_row
 from wane.learn.plan import Problem, plan
-from wane.learn.presented import Certified
+from wane.learn.presented import Certified, conduct_of_linear_model, step_counter, warn
 from wane.learn.resumable import accounted, public_settings
 from wane.learn.saving import write_model
 from wane.learn.scaling import Coordinates, FeatureScaler, OriginalUnits
 from wane.learn.tuning import PublicData, refuse_private, require_public, tuned
-from wane.losses import Loss
 from wane.run import Checkpoint, descend
 from wane.run.linear import LinearSums
 from wane.run.parts import PartedSums
@@ -51,26 +50,6 @@ from wane.tables import ClassTarget, Target
 CHOICES = ("step_size", "steps", "batches", "clip", "ridge", "cool_down")
 KINDS = (np.float64, np.float32)
 Sums = LinearSums | PartedSums
-
-
-@dataclass(frozen=True)
-class Task:
-    """Targets made ready: what the loss gets, and how a linear predictor is read.
-
-    Attributes:
-        targets: one entry or row for each record.
-        link: the loss.
-        centre, unit: a prediction is `centre + unit * (linear predictor)`, for each output.
-        classes: the public classes, of a classifier.
-        voids: why there is no privacy, if there is none.
-    """
-
-    targets: NDArray[Any]
-    link: Loss
-    centre: tuple[float, ...] = (0.0,)
-    unit: tuple[float, ...] = (1.0,)
-    classes: NDArray[Any] | None = None
-    voids: Voids = ()
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 
 from wane.arrays import Array
 from wane.errors import InvalidDescription
-from wane.learn.base import PrivateLinearModel, Task
-from wane.learn.inputs import FromData, Voids, read_from_data
+from wane.learn.base import PrivateLinearModel
+from wane.learn.inputs import Labels, Task, class_task
 from wane.losses import (
     Logistic,
     Loss,
@@ -28,8 +27,6 @@ from wane.losses import (
     SoftmaxEnvelope,
 )
 from wane.tables import ClassTarget, Target
-
-Labels = NDArray[Any]
 
 
 class Multiclass(Enum):
@@ -81,33 +78,7 @@ class PrivateClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[mi
         """Return the loss for this many classes."""
 
     def _task(self, y: NDArray[Any]) -> Task:
-        classes, voids = self._classes(y)
-        positions = _positions(y, classes)
-        link = self._link(len(classes))
-        n = link.outputs
-        targets = (
-            2.0 * positions - 1.0 if n == 1 else positions
-        )  # one margin: the sign is the class
-        return Task(targets, link, (0.0,) * n, (1.0,) * n, classes, voids)
-
-    def _classes(self, y: Labels) -> tuple[Labels, Voids]:
-        if self.classes is None:
-            raise InvalidDescription(
-                "classes must be given, got None; list every label that may occur, since reading "
-                "them from the data would show them."
-            )
-        if isinstance(self.classes, FromData):
-            check_classification_targets(y)
-            classes = np.unique(y)
-            voids: Voids = (read_from_data("classes"),)
-        else:
-            classes, voids = _declared(self.classes), ()
-        if len(classes) < 2:
-            raise InvalidDescription(
-                f"classes must hold at least two labels, got {len(classes)} class; "
-                "there is nothing to tell apart."
-            )
-        return classes, voids
+        return class_task(y, self.classes, self._link)
 
     def decision_function(self, X: Any) -> Array:
         """Return the linear predictor: one column for each class, or for two classes one number."""
@@ -203,34 +174,3 @@ class PrivateLinearSVC(PrivateClassifier):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-
-def _declared(classes: object) -> Labels:
-    try:
-        given = np.asarray(classes)
-        found = np.unique(given)
-    except (TypeError, ValueError):
-        raise InvalidDescription(
-            f"classes must be labels of one type, got {classes!r:.60}."
-        ) from None
-    if given.ndim != 1 or found.size != given.size:
-        raise InvalidDescription(
-            f"classes must be a list of different labels, got {classes!r:.60}."
-        )
-    return found
-
-
-def _positions(y: Labels, classes: Labels) -> NDArray[np.intp]:
-    """Return each label's place among the classes; never shows a label that has none."""
-    try:
-        found, inverse = np.unique(y, return_inverse=True)
-    except TypeError:
-        raise InvalidDescription("y must hold labels of one type, got several.") from None
-    places = {label: place for place, label in enumerate(classes.tolist())}
-    known = [places.get(label, -1) for label in found.tolist()]
-    if -1 in known:
-        raise InvalidDescription(
-            f"y must hold declared classes only, got a label that is none of the {len(classes)} "
-            "classes; declare it, or leave such rows out by a public rule."
-        )
-    return np.asarray(known, dtype=np.intp)[inverse]

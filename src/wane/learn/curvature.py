@@ -24,7 +24,7 @@ from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
 from wane.learn.bounding import require_described, row_norm
 from wane.losses import Loss
-from wane.run.grid import FINER
+from wane.run.safeguards import FINER
 
 if TYPE_CHECKING:
     from wane.learn.base import Prepared, PrivateLinearModel

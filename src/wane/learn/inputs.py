@@ -11,7 +11,8 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from enum import Enum
 from types import FrameType
 from typing import Any
@@ -20,13 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import validation
+from sklearn.utils.multiclass import check_classification_targets
 
 from wane import arguments
 from wane.describe import Adjacency
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import GaussianDP
 from wane.learn.scaling import FeatureScaler
+from wane.losses import Loss
 from wane.randomness import noise_generator
+
+Labels = NDArray[Any]
 
 
 class DataDependentWarning(UserWarning):
@@ -327,3 +332,79 @@ def _learns_from_rows(step: Any) -> bool:
     from sklearn.utils import get_tags
 
     return bool(get_tags(step).requires_fit)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Targets made ready: what the loss gets, and how a linear predictor is read.
+
+    Attributes:
+        targets: one entry or row for each record.
+        link: the loss.
+        centre, unit: a prediction is `centre + unit * (linear predictor)`, for each output.
+        classes: the public classes, of a classifier.
+        voids: why there is no privacy, if there is none.
+    """
+
+    targets: NDArray[Any]
+    link: Loss
+    centre: tuple[float, ...] = (0.0,)
+    unit: tuple[float, ...] = (1.0,)
+    classes: NDArray[Any] | None = None
+    voids: Voids = ()
+
+
+def class_task(y: Labels, classes: Any, loss_of: Callable[[int], Loss]) -> Task:
+    """Return labels made ready for a loss of so many declared classes."""
+    if classes is None:
+        raise InvalidDescription(
+            "classes must be given, got None; list every label that may occur, since reading "
+            "them from the data would show them."
+        )
+    if isinstance(classes, FromData):
+        check_classification_targets(y)
+        known = np.unique(y)
+        voids: Voids = (read_from_data("classes"),)
+    else:
+        known, voids = _declared_labels(classes), ()
+    if len(known) < 2:
+        raise InvalidDescription(
+            f"classes must hold at least two labels, got {len(known)} class; "
+            "there is nothing to tell apart."
+        )
+    places = _positions(y, known)
+    loss = loss_of(len(known))
+    n = loss.outputs
+    targets = 2.0 * places - 1.0 if n == 1 else places  # one margin: the sign is the class
+    return Task(targets, loss, (0.0,) * n, (1.0,) * n, known, voids)
+
+
+def _declared_labels(classes: object) -> Labels:
+    try:
+        given = np.asarray(classes)
+        found = np.unique(given)
+    except (TypeError, ValueError):
+        raise InvalidDescription(
+            f"classes must be labels of one type, got {classes!r:.60}."
+        ) from None
+    if given.ndim != 1 or found.size != given.size:
+        raise InvalidDescription(
+            f"classes must be a list of different labels, got {classes!r:.60}."
+        )
+    return found
+
+
+def _positions(y: Labels, classes: Labels) -> NDArray[np.intp]:
+    """Return each label's place among the classes; never shows a label that has none."""
+    try:
+        found, inverse = np.unique(y, return_inverse=True)
+    except TypeError:
+        raise InvalidDescription("y must hold labels of one type, got several.") from None
+    places = {label: place for place, label in enumerate(classes.tolist())}
+    known = [places.get(label, -1) for label in found.tolist()]
+    if -1 in known:
+        raise InvalidDescription(
+            f"y must hold declared classes only, got a label that is none of the {len(classes)} "
+            "classes; declare it, or leave such rows out by a public rule."
+        )
+    return np.asarray(known, dtype=np.intp)[inverse]

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator
 from wane.certificates import Certificate, Circumstances, calibrate, certify
 from wane.describe import Adjacency, NoiseMultiplier, NoisyDescent
 from wane.errors import InvalidDescription
-from wane.learn.conduct import conduct_of_mean
 from wane.learn.inputs import (
     Voids,
     check_target,
@@ -24,7 +23,7 @@ from wane.learn.inputs import (
     validated,
 )
 from wane.learn.persons import check_rows_per_person, planned_for_persons, share_of_one_row
-from wane.learn.presented import Certified, entered
+from wane.learn.presented import Certified, conduct_of_mean, entered
 from wane.learn.scaling import FeatureScaler
 from wane.losses import Loss, MultiSquared, Squared
 from wane.run import descend

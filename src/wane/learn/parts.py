@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from wane.arrays import Array
 from wane.errors import InvalidDescription
-from wane.learn.base import KINDS, PrivateLinearModel, Task
+from wane.learn.base import KINDS, PrivateLinearModel
 from wane.learn.bounding import Bounding
-from wane.learn.inputs import FromData, validated
+from wane.learn.inputs import FromData, Task, validated
 from wane.learn.scaling import FeatureScaler
-from wane.run.batching import Rows
+from wane.run.descent import Rows
 from wane.run.linear import LinearSums
 from wane.run.parts import Evaluate, PartedSums, reserve
 

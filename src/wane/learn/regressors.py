@@ -14,8 +14,8 @@ from wane import arguments
 from wane.arrays import Array
 from wane.describe.domains import Domain, ElasticNet, Lasso, Product, Ridge, Unbounded
 from wane.errors import InvalidDescription
-from wane.learn.base import PrivateLinearModel, Task
-from wane.learn.inputs import FromData, Voids, range_of, read_from_data
+from wane.learn.base import PrivateLinearModel
+from wane.learn.inputs import FromData, Task, Voids, range_of, read_from_data
 from wane.learn.scaling import Coordinates, TargetScaler
 from wane.losses import Huber, Loss, MultiSquared, PoissonCounts, Quantile, Squared
 from wane.tables import BoundedTarget, Target

@@ -18,8 +18,8 @@ from wane import arguments
 from wane.arrays import Array
 from wane.errors import InvalidDescription
 from wane.guarantees import GaussianDP
-from wane.numerics.roots import smallest_integer_satisfying
 from wane.numerics.rounding import inflate
+from wane.numerics.search import smallest_integer_satisfying
 from wane.theorems.lemmas.noisy_chains import positive, scaled
 
 _ROUNDING = 1e-13

@@ -18,8 +18,8 @@ from wane.arrays import Array
 from wane.describe.laplace import LaplaceRelease, checked_scale
 from wane.errors import InvalidDescription
 from wane.mechanisms.calibration import PrivacyTarget
-from wane.numerics.roots import smallest_satisfying
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
+from wane.numerics.search import smallest_satisfying
 
 RAISED = 1e-11
 """Relative amount by which divergences found by quadrature are raised."""

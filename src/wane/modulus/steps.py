@@ -15,7 +15,7 @@ from wane import arguments
 from wane.arrays import Array
 from wane.errors import InvalidDescription
 from wane.modulus.path import GridModulus, UserModulus
-from wane.theorems.lemmas import modulus_rows
+from wane.theorems.lemmas import loss_moduli
 from wane.theorems.lemmas.moduli import ROUNDING, SMALLEST_DISTANCE, Modulus
 
 StepSize = float | Sequence[float]
@@ -29,13 +29,13 @@ def smooth_convex(
     """Return the modulus max(1 - eta m, eta M - 1) of a step on a smooth convex function."""
     M = arguments.real("smoothness", smoothness, above=0.0)
     m = arguments.real("strong_convexity", strong_convexity, least=0.0, most=M)
-    return _rows(step_size, lambda eta: modulus_rows.strongly_convex_smooth(eta, m, M))
+    return _rows(step_size, lambda eta: loss_moduli.strongly_convex_smooth(eta, m, M))
 
 
 def smooth(step_size: StepSize, smoothness: float, change: float = math.inf) -> UserModulus:
     """Return the modulus of a step on a smooth function whose gradients differ by <= `change`."""
     M, G = arguments.real("smoothness", smoothness, least=0.0), _change(change)
-    return _rows(step_size, lambda eta: modulus_rows.smooth_bounded(eta, M, G))
+    return _rows(step_size, lambda eta: loss_moduli.smooth_bounded(eta, M, G))
 
 
 def bounded_change(
@@ -44,7 +44,7 @@ def bounded_change(
     """Return the modulus of a step on a convex function whose gradients differ by <= `change`."""
     G = arguments.real("change", change, least=0.0)
     m = arguments.real("strong_convexity", strong_convexity, least=0.0)
-    return _rows(step_size, lambda eta: modulus_rows.nonsmooth_convex(eta, G, m))
+    return _rows(step_size, lambda eta: loss_moduli.nonsmooth_convex(eta, G, m))
 
 
 def hoelder(
@@ -53,7 +53,7 @@ def hoelder(
     """Return the modulus of a step on a convex function whose gradient is Hoelder everywhere."""
     p = arguments.real("exponent", exponent, least=0.0, most=1.0)
     H, G = arguments.real("constant", constant, least=0.0), _change(change)
-    return _rows(step_size, lambda eta: modulus_rows.weakly_smooth_refined(eta, H, p, G))
+    return _rows(step_size, lambda eta: loss_moduli.weakly_smooth_refined(eta, H, p, G))
 
 
 def descent_ascent(
@@ -72,7 +72,7 @@ def descent_ascent(
     """
     M, G = arguments.real("smoothness", smoothness, least=0.0), _change(change)
     m = arguments.real("strong_monotonicity", strong_monotonicity, least=0.0, most=M)
-    return _rows(step_size, lambda eta: modulus_rows.saddle(eta, G, M, m))
+    return _rows(step_size, lambda eta: loss_moduli.saddle(eta, G, M, m))
 
 
 def sum_of_parts(

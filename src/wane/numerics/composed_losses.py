@@ -26,8 +26,8 @@ from scipy import fft
 from wane.arrays import Array
 from wane.errors import Unreachable
 from wane.numerics.discrete_losses import DiscreteLosses
-from wane.numerics.roots import first_at_most, largest_satisfying, minimise_scalar_bounded
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
+from wane.numerics.search import first_at_most, largest_satisfying, minimise_scalar_bounded
 
 _UNIT = 2.0**-53
 _OUTSIDE = 30.0  # the tilted mass outside the window is at most e^-30

@@ -20,7 +20,7 @@ from scipy import fft
 
 from wane.arrays import Array
 from wane.numerics.discrete_losses import DiscreteLosses
-from wane.numerics.roots import minimise_scalar_bounded
+from wane.numerics.search import minimise_scalar_bounded
 
 LONGEST = 1 << 21
 """Points of the fine grid at most."""

@@ -23,8 +23,8 @@ from scipy import special
 
 from wane.arrays import Array
 from wane.errors import InvalidDescription
-from wane.numerics.roots import largest_satisfying, smallest_satisfying
 from wane.numerics.rounding import SMALLEST_NORMAL, SMALLEST_POSITIVE, inflate
+from wane.numerics.search import largest_satisfying, smallest_satisfying
 
 Real = TypeVar("Real", float, Array)
 

@@ -9,10 +9,14 @@ from html import escape as escape_html
 from typing import Any
 
 from wane.report.markup import (
+    Chart,
+    Line,
+    Mark,
     annex,
     blank,
     bullets,
     code,
+    drawn,
     escape,
     figure,
     paragraph,
@@ -21,21 +25,24 @@ from wane.report.markup import (
     two,
     value_text,
 )
-from wane.report.svg import Chart, Line, Mark, drawn
 from wane.report.text import (
+    RARE,
+    Subject,
     cited,
     earlier_words,
     in_words,
     is_descent,
+    leaks_by_delta,
     named,
     odds_up,
+    records_of,
     share_up,
     shown,
     shown_delta,
     shown_down,
+    subject_of,
     tick,
 )
-from wane.report.verdict import RARE, Subject, leaks_by_delta, records_of, subject_of
 
 HASH = "SHA-256 of "
 """How the names of hashes begin among the facts of the context."""

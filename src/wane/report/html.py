@@ -19,13 +19,16 @@ from wane.report.annexes import (
     theory_annex,
 )
 from wane.report.markup import blank, bullets, code, escape
-from wane.report.text import earlier_words, heading, released_words, shown
-from wane.report.verdict import (
+from wane.report.text import (
     BANDS,
     band_of,
+    earlier_words,
+    heading,
     ran,
     records_of,
+    released_words,
     sentence_of,
+    shown,
     tiles_of,
     title_of,
 )

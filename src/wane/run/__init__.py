@@ -2,12 +2,11 @@
 
 from wane.randomness import private_generator, seeded_generator_voids_privacy
 from wane.run import links
-from wane.run.batching import Rows
 from wane.run.checkpoint import Checkpoint, new_checkpoint_key
-from wane.run.descent import GradientSums, descend
+from wane.run.descent import GradientSums, Rows, descend
 from wane.run.discrete_gaussian import DiscreteGaussian
-from wane.run.grid import release_grid, to_grid
 from wane.run.linear import LinearSums
+from wane.run.safeguards import release_grid, to_grid
 
 __all__ = [
     "Checkpoint",

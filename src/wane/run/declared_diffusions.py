@@ -11,7 +11,7 @@ from wane.describe import drifts
 from wane.describe.declared_diffusion import DeclaredDiffusion, Walls
 from wane.describe.diffusion import Outside, require_enough_noise
 from wane.errors import InvalidDescription
-from wane.run.grid import grid_below, to_grid
+from wane.run.safeguards import grid_below, to_grid
 from wane.run.statistics import checked_statistic
 
 

@@ -1,21 +1,109 @@
-"""The one loop that runs a described descent; it returns nothing but the release."""
+"""The one loop that runs a described descent, on the batches it describes, to its release."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wane.arrays import Array
-from wane.describe import EveryIterate, Iterates, NoisyDescent
+from wane.describe import (
+    Cyclic,
+    EveryIterate,
+    FullBatch,
+    Iterates,
+    NoisyDescent,
+    Poisson,
+    ShuffledOnce,
+    WithoutReplacement,
+)
+from wane.describe.choices import Batches
 from wane.describe.domains import Domain
 from wane.errors import InvalidDescription
 from wane.randomness import private_generator
-from wane.run.admission import require_described, require_finite, require_resolved
-from wane.run.batching import Rows, chooser
 from wane.run.checkpoint import Checkpoint, Keeper
-from wane.run.grid import grid_below, protecting_noises, release_grid, to_grid
+from wane.run.safeguards import (
+    grid_below,
+    protecting_noises,
+    release_grid,
+    require_described,
+    require_finite,
+    require_resolved,
+    to_grid,
+)
+
+Rows = slice | NDArray[np.intp]
+"""Records of one batch: consecutive ones, or their positions."""
+
+Chooser = Callable[[int], Rows]
+"""The records of a step, by how many steps that used records came before it."""
+
+
+def blocks(rows: Rows, size: int) -> Iterator[Rows]:
+    """Yield consecutive parts of the rows, of at most this many each."""
+    if isinstance(rows, slice):
+        for first in range(rows.start or 0, rows.stop, size):
+            yield slice(first, min(first + size, rows.stop))
+    else:
+        for first in range(0, len(rows), size):
+            yield rows[first : first + size]
+
+
+def chooser(run: NoisyDescent, generator: np.random.Generator) -> Chooser:
+    """Return the rule that picks each step's records."""
+    return _CHOOSERS[type(run.batches)](run, generator)
+
+
+def _full(run: NoisyDescent, generator: np.random.Generator) -> Chooser:
+    everything = slice(0, run.records)
+    return lambda step: everything
+
+
+def _cyclic(run: NoisyDescent, generator: np.random.Generator) -> Chooser:
+    size, count = run.batch_size, run.steps_per_epoch
+
+    def choose(step: int) -> Rows:
+        first = (step % count) * size
+        return slice(first, min(first + size, run.records))
+
+    return choose
+
+
+def _shuffled_once(run: NoisyDescent, generator: np.random.Generator) -> Chooser:
+    order = generator.permutation(run.records)
+    in_order = _cyclic(run, generator)
+
+    def choose(step: int) -> Rows:
+        return order[in_order(step)]
+
+    return choose
+
+
+def _poisson(run: NoisyDescent, generator: np.random.Generator) -> Chooser:
+    rate = run.batch_size / run.records
+
+    def choose(step: int) -> Rows:
+        # How many join is binomial, and given that any set of so many is as likely as any other.
+        count = int(generator.binomial(run.records, rate))
+        return np.sort(generator.choice(run.records, count, replace=False, shuffle=False))
+
+    return choose
+
+
+def _without_replacement(run: NoisyDescent, generator: np.random.Generator) -> Chooser:
+    return lambda step: generator.choice(run.records, run.batch_size, replace=False, shuffle=False)
+
+
+_CHOOSERS: dict[type[Batches], Callable[[NoisyDescent, np.random.Generator], Chooser]] = {
+    FullBatch: _full,
+    Cyclic: _cyclic,
+    ShuffledOnce: _shuffled_once,
+    Poisson: _poisson,
+    WithoutReplacement: _without_replacement,
+}
+
 
 Progress = Callable[[int], None]
 """Told the number of steps done, and nothing else: anything more would be a release."""
@@ -144,7 +232,7 @@ def _start(run: NoisyDescent, gradients: GradientSums, start: Array | None) -> A
 def safe_prox(domain: Domain, x: Array, step_size: float) -> Array:
     """Return the prox; a point beyond the floats, which it would refuse, counts as the origin.
 
-    Sums that keep their bound never lead there: see `wane.run.admission`.
+    Sums that keep their bound never lead there: see `wane.run.safeguards`.
     """
     flat = x.ravel()
     if not np.isfinite(flat).all():

@@ -22,7 +22,7 @@ from wane.describe.linear_diffusion import LinearDiffusion
 from wane.errors import InvalidDescription
 from wane.randomness import noise_generator
 from wane.run import declared_diffusions, linear_diffusions
-from wane.run.grid import grid_below, to_grid
+from wane.run.safeguards import grid_below, to_grid
 from wane.run.statistics import checked_statistic
 
 

@@ -32,7 +32,7 @@ from wane.arrays import Array
 from wane.describe import NoisyDescent
 from wane.errors import InvalidDescription
 from wane.guarantees import RenyiDP
-from wane.run.grid import FINER, protecting_noise, release_grid, to_grid
+from wane.run.safeguards import FINER, protecting_noise, release_grid, to_grid
 
 _ROUNDED_UP = 1.0 + 1e-14
 _EXACT = 2.0**52

@@ -59,8 +59,8 @@ from wane.arrays import Array
 from wane.describe.objective import Objective
 from wane.errors import InvalidDescription
 from wane.losses import Loss
-from wane.run.batching import Rows, blocks
 from wane.run.compiled_softmax import faster
+from wane.run.descent import Rows, blocks
 from wane.run.rows import read_in_place, window
 
 UNIT = 2.0**-53

@@ -12,7 +12,7 @@ from wane.describe.diffusion import Outside, require_enough_noise
 from wane.describe.linear_diffusion import LinearDiffusion
 from wane.describe.shapes import as_matrix
 from wane.errors import InvalidDescription
-from wane.run.grid import grid_below, to_grid
+from wane.run.safeguards import grid_below, to_grid
 from wane.run.statistics import checked_statistic
 
 

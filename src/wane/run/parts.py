@@ -34,7 +34,7 @@ import numpy as np
 from wane.arrays import Array
 from wane.describe.objective import Objective
 from wane.errors import InvalidDescription
-from wane.run.batching import Rows
+from wane.run.descent import Rows
 
 Wanted = tuple[int, Rows]
 """A part, by its place, and rows in it, counted from the part's own first."""

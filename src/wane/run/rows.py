@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from wane.arrays import Array, Mask
 from wane.run import compiling
-from wane.run.batching import Rows
+from wane.run.descent import Rows
 
 TOGETHER = 4
 """Rows that are widened at a time: they stay in the nearest cache."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from wane.arrays import Array
 from wane.describe.diffusion import Outside
 from wane.errors import InvalidDescription
-from wane.run.grid import power_of_two_below, to_grid
+from wane.run.safeguards import power_of_two_below, to_grid
 
 LARGEST_INTEGER = 2**53
 """Whole numbers beyond are not all doubles: neighbours could come to lie farther apart."""

@@ -1,5 +1,5 @@
 from wane.certificates import certify as certify_samples, certify as certify_underdamped
-from wane.certificates.distance import (
+from wane.certificates.analyse import (
     DistanceCertificate as DistanceCertificate,
     certify_closeness as certify_closeness,
     certify_distance as certify_distance,
@@ -34,9 +34,6 @@ from wane.sampling.distance_plan import (
     plan_closeness as plan_closeness,
     plan_sampling as plan_sampling,
 )
-from wane.sampling.drawing import (
-    draw as draw,
-)
 from wane.sampling.estimators import (
     PosteriorLinearRegression as PosteriorLinearRegression,
     PosteriorLogisticRegression as PosteriorLogisticRegression,
@@ -48,11 +45,12 @@ from wane.sampling.models import (
     location_posterior as location_posterior,
     mean_posterior as mean_posterior,
 )
-from wane.sampling.planning import (
+from wane.sampling.posterior_samples import (
     Distances as Distances,
     Wish as Wish,
     calibrated as calibrated,
     distances as distances,
+    draw as draw,
     plan_posterior as plan_posterior,
 )
 from wane.sampling.potentials import (

@@ -14,7 +14,7 @@ import numpy as np
 
 from wane import arguments
 from wane.arrays import Array
-from wane.certificates.distance import DistanceCertificate, certify_distance
+from wane.certificates.analyse import DistanceCertificate, certify_distance
 from wane.describe.chain import (
     MOST_STEPS,
     Diffusion,
@@ -27,15 +27,26 @@ from wane.describe.chain import (
     largest_overdamped_step,
 )
 from wane.errors import NoTheoremApplies, Unreachable
-from wane.numerics.roots import largest_satisfying, minimise_scalar_bounded
+from wane.numerics.search import (
+    decode,
+    encode,
+    largest_satisfying,
+    log_or_worst,
+    minimise,
+    minimise_scalar_bounded,
+)
 from wane.theorems import chain_hypotheses as given
 from wane.theorems.chain_hypotheses import largest_contracting_step
 from wane.theorems.kinetic import optimised as kinetic_optimised
 from wane.theorems.langevin import girsanov
-from wane.theorems.lemmas.free_parameters import decode, encode, log_or_worst, minimise
 from wane.theorems.lemmas.kinetic import kinetic_divergence
-from wane.theorems.lemmas.letters import Letters, kinetic_letters_of, letters_of
-from wane.theorems.lemmas.moments import LEAST_ORDER, girsanov_price
+from wane.theorems.lemmas.letters import (
+    LEAST_ORDER,
+    Letters,
+    girsanov_price,
+    kinetic_letters_of,
+    letters_of,
+)
 from wane.theorems.lemmas.shifted_girsanov import Free, ShiftedGirsanov, local_error
 
 _BOTH = (Direction.CHAIN_FIRST, Direction.REFERENCE_FIRST)

@@ -26,7 +26,7 @@ from wane.errors import InvalidDescription
 from wane.losses import LOSSES, Logistic, Loss, SampledLoss
 from wane.losses.huber import huber_height
 from wane.run import Rows
-from wane.run.batching import blocks
+from wane.run.descent import blocks
 
 
 def linear_losses(

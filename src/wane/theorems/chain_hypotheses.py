@@ -9,7 +9,7 @@ from wane.describe import Adjacency
 from wane.describe.chain import Dynamics, Question, Reference, Underdamped
 from wane.describe.samples import SampledPosterior
 from wane.errors import Unreachable
-from wane.numerics.roots import largest_satisfying
+from wane.numerics.search import largest_satisfying
 from wane.theorems.lemmas.kinetic import Contraction
 from wane.theorems.lemmas.letters import KineticLetters, kinetic_letters_of
 from wane.theorems.theorem import Answer, Basis, fails, holds, hypothesis, undeclared

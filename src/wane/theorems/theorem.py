@@ -9,7 +9,9 @@ from typing import Any, ClassVar, Concatenate, Generic, TypeVar
 
 import numpy as np
 
-from wane.describe.facts import NO_FACTS, FactKind, Facts
+from wane import arguments
+from wane.describe.descent import NoisyDescent
+from wane.describe.facts import Fact, FactKind, fingerprint
 from wane.errors import InvalidDescription, NoTheoremApplies
 
 D = TypeVar("D")
@@ -36,6 +38,37 @@ class Basis(enum.Enum):
             Basis.DERIVED: "computed from the description",
             Basis.ENFORCED: "enforced while running",
         }[self]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What was stated beside a description; every question names the run that is asked about."""
+
+    stated: tuple[Fact, ...] = ()
+
+    def __post_init__(self) -> None:
+        for fact in self.stated:
+            arguments.kind("facts", fact, (Fact,))
+        named = [(fact.kind, fact.about) for fact in self.stated]
+        if len(set(named)) < len(named):
+            raise InvalidDescription(
+                "facts must hold one number of each kind for a run, got two; keep the proven one."
+            )
+
+    def get(self, kind: FactKind, *, about: str) -> float | None:
+        """Return the number that was stated for this run; None for any other run."""
+        found = (f.value for f in self.stated if f.kind is kind and f.about == about)
+        return next(found, None)
+
+    def about(self, run: NoisyDescent) -> tuple[Fact, ...]:
+        """Return the facts of this very run."""
+        if not self.stated:  # then no description needs to be written down
+            return ()
+        mine = fingerprint(run)
+        return tuple(fact for fact in self.stated if fact.about == mine)
+
+
+NO_FACTS = Facts()
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from wane.describe import (
 )
 from wane.describe.domains import Ball, Diameter, WithRidge
 from wane.mixing import mixing
-from wane.theorems.lemmas import modulus_programme as programme, modulus_rows as moduli
+from wane.theorems.lemmas import loss_moduli as moduli, modulus_programme as programme
 from wane_papers.exhibits import Chart, Exhibit, Row
 from wane_papers.modulus import printed as modulus_paper
 from wane_papers.modulus.printed_mixing import printed_steps

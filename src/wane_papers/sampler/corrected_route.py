@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from wane.numerics.roots import largest_satisfying, minimise_scalar_bounded
+from wane.numerics.search import largest_satisfying, minimise_scalar_bounded
 
 
 def chi_quantile(tail: float, d: int) -> float:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from wane.describe.chain import Direction
-from wane.numerics.roots import largest_satisfying
+from wane.numerics.search import largest_satisfying
 from wane.theorems.kinetic import optimised as kinetic_optimised
 from wane.theorems.langevin import girsanov
 from wane.theorems.lemmas.letters import KineticLetters, Letters

@@ -13,7 +13,7 @@ from scipy import integrate, stats
 
 from wane.audit import langevin_law as law
 from wane.describe.chain import Direction
-from wane.numerics.roots import largest_satisfying
+from wane.numerics.search import largest_satisfying
 from wane.theorems.langevin import girsanov
 from wane.theorems.lemmas.letters import Letters
 from wane_papers.exhibits import Chart, Exhibit, Row

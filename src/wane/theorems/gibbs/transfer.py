@@ -21,8 +21,7 @@ from wane.guarantees import GaussianDP, Guarantee, RenyiDP
 from wane.guarantees.pure import PureCurve
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
 from wane.theorems.lemmas.kinetic import KineticFree, kinetic_divergence
-from wane.theorems.lemmas.letters import kinetic_letters_of, letters_of
-from wane.theorems.lemmas.moments import girsanov_price
+from wane.theorems.lemmas.letters import girsanov_price, kinetic_letters_of, letters_of
 from wane.theorems.lemmas.shifted_girsanov import Free, Grouping, ShiftedGirsanov
 
 

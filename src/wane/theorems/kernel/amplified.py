@@ -12,8 +12,8 @@ from wane.errors import Unreachable
 from wane.guarantees import ComposedDP, Guarantee, arguments
 from wane.guarantees.composed import composed_of, own_dots
 from wane.numerics.discrete_losses import DiscreteLosses
-from wane.numerics.roots import smallest_satisfying
 from wane.numerics.rounding import SMALLEST_POSITIVE
+from wane.numerics.search import smallest_satisfying
 from wane.theorems.kernel import amplification
 from wane.theorems.kernel.amplification import pure_renyi
 from wane.theorems.kernel.amplifying import ContinuousKernel

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
 from wane.arrays import Array
 from wane.describe.chain import Direction
-from wane.numerics.roots import minimise_scalar_bounded
-from wane.theorems.lemmas.free_parameters import Found, least, log_or_worst, positive_from
+from wane.numerics.search import Found, least, log_or_worst, minimise_scalar_bounded, positive_from
 from wane.theorems.lemmas.kinetic import KineticFree, kinetic_discretisation, kinetic_divergence
-from wane.theorems.lemmas.letters import KineticLetters
-from wane.theorems.lemmas.moments import LEAST_ORDER
+from wane.theorems.lemmas.letters import LEAST_ORDER, KineticLetters
 
 
 def kinetic_free(x: KineticLetters, point: Array) -> KineticFree:
@@ -46,11 +45,10 @@ def kinetic(x: KineticLetters, direction: Direction, order: float) -> Found:
     """Return the least bound found on the underdamped chain's divergence from the target."""
     order = max(order, LEAST_ORDER)
 
-    def bound(z: Array) -> float:
-        return kinetic_divergence(x, direction, order, kinetic_free(x, z))
+    def bound(**free: Any) -> float:
+        return kinetic_divergence(x, direction, order, KineticFree(**free))
 
-    value, point = least(bound, kinetic_starts(x))
-    return Found(value, asdict(kinetic_free(x, point)))
+    return least(bound, lambda z: asdict(kinetic_free(x, z)), kinetic_starts(x))
 
 
 def kinetic_error(x: KineticLetters, direction: Direction, order: float) -> Found:

@@ -7,9 +7,9 @@ import math
 from wane.describe.chain import Question, Reference, Underdamped
 from wane.describe.samples import UnderdampedRun
 from wane.guarantees import GaussianDP
+from wane.numerics.search import Found
 from wane.theorems import chain_hypotheses as given
 from wane.theorems.kinetic import optimised, privacy
-from wane.theorems.lemmas.free_parameters import Found
 from wane.theorems.lemmas.letters import kinetic_letters_of
 from wane.theorems.theorem import Answer, Citation, fails, holds, hypothesis, theorem
 

@@ -10,24 +10,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 
-from wane.arrays import Array
 from wane.describe.chain import Direction
 from wane.numerics.rounding import inflate
-from wane.theorems.lemmas.free_parameters import (
+from wane.numerics.search import (
     Found,
     above_one,
     decode,
     encode,
+    grid,
     least,
     log_or_worst,
     minimise,
     positive,
     share,
 )
-from wane.theorems.lemmas.letters import Letters
-from wane.theorems.lemmas.moments import (
+from wane.theorems.lemmas.letters import (
     LEAST_ORDER,
+    Letters,
     girsanov_price,
     log_moment,
     log_moment_of_normal,
@@ -184,35 +185,18 @@ def shifted_entropy(x: Letters, effort: int = EFFORT) -> Found:
 
 def convex(x: Letters, direction: Direction, order: float) -> Found:
     """Return the least bound found on the discretisation error of a convex potential."""
-    order = max(order, LEAST_ORDER)
     coordinates = (*EXPONENTS, share("u3"))
-    starts = [
-        encode(coordinates, {"q1": a, "q2": b, "u3": u})
-        for a in (3.0, 20.0, 200.0, 4000.0)
-        for b in (3.0, 20.0, 200.0, 4000.0)
-        for u in (0.01, 0.1)
-    ]
-
-    def bound(z: Array) -> float:
-        return convex_divergence(x, direction, order, **decode(coordinates, z))
-
-    value, point = least(bound, starts)
-    return Found(value, decode(coordinates, point))
+    bound = partial(convex_divergence, x, direction, max(order, LEAST_ORDER))
+    starts = grid(coordinates, (3.0, 20.0, 200.0, 4000.0), (3.0, 20.0, 200.0, 4000.0), (0.01, 0.1))
+    return least(bound, partial(decode, coordinates), starts)
 
 
 def lipschitz(x: Letters, direction: Direction, order: float) -> Found:
     """Return the least bound found on the discretisation error where the gradient is bounded."""
-    order = max(order, LEAST_ORDER)
     coordinates = (above_one("q1"), share("u3"))
-    starts = [
-        encode(coordinates, {"q1": a, "u3": u}) for a in (2.0, 20.0, 400.0) for u in (0.01, 0.1)
-    ]
-
-    def bound(z: Array) -> float:
-        return lipschitz_divergence(x, direction, order, **decode(coordinates, z))
-
-    value, point = least(bound, starts)
-    return Found(value, decode(coordinates, point))
+    bound = partial(lipschitz_divergence, x, direction, max(order, LEAST_ORDER))
+    starts = grid(coordinates, (2.0, 20.0, 400.0), (0.01, 0.1))
+    return least(bound, partial(decode, coordinates), starts)
 
 
 def triangle(x: Letters, direction: Direction, order: float) -> Found:
@@ -220,9 +204,7 @@ def triangle(x: Letters, direction: Direction, order: float) -> Found:
     order = max(order, LEAST_ORDER)
     coordinates = (above_one("p"), *EXPONENTS, share("u3"))
 
-    def bound(z: Array) -> float:
-        values = decode(coordinates, z)
-        p = values.pop("p")
+    def bound(p: float, **values: float) -> float:
         near, far = triangle_orders(order, p)
         if direction is Direction.REFERENCE_FIRST:  # target, diffusion, chain: mixing comes first
             near, far = far, near
@@ -239,5 +221,4 @@ def triangle(x: Letters, direction: Direction, order: float) -> Found:
         for q in (4.0, 20.0, 200.0, 2000.0)
         for u in (0.01, 0.1)
     ]
-    value, point = least(bound, starts)
-    return Found(value, decode(coordinates, point))
+    return least(bound, partial(decode, coordinates), starts)

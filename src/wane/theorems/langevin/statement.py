@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from wane.describe.chain import Diffusion, Direction, Overdamped, Question, Reference
+from wane.numerics.search import Found
 from wane.theorems import chain_hypotheses as given
 from wane.theorems.langevin import girsanov
-from wane.theorems.lemmas.free_parameters import Found
 from wane.theorems.lemmas.letters import letters_of
 from wane.theorems.theorem import Citation, theorem
 

@@ -25,8 +25,8 @@ from wane.arrays import Array
 from wane.describe.laplace import LARGEST_SCALE, LaplaceRelease
 from wane.guarantees import ComposedDP, Guarantee, arguments
 from wane.guarantees.composed import composed_of
-from wane.numerics.roots import smallest_satisfying
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
+from wane.numerics.search import smallest_satisfying
 
 UNIT = 2.0**-53
 _TILT = 0.8  # of the largest exponent at which moments are finite

@@ -8,8 +8,8 @@ import numpy as np
 
 from wane.describe.declared_diffusion import LARGEST_NOISE, UNIT, DeclaredDiffusion
 from wane.errors import NoTheoremApplies, Unreachable
-from wane.numerics.roots import smallest_integer_satisfying
 from wane.numerics.rounding import inflate
+from wane.numerics.search import smallest_integer_satisfying
 from wane.theorems.lemmas.noisy_chains import (
     constant_chain,
     drift_contraction,

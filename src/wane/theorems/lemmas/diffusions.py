@@ -13,8 +13,8 @@ from wane.describe.hierarchy import BranchedRelease, NestedRelease
 from wane.describe.linear_diffusion import LinearDiffusion
 from wane.errors import InvalidDescription, Unreachable
 from wane.guarantees import GaussianDP
-from wane.numerics.roots import smallest_satisfying
 from wane.numerics.rounding import SMALLEST_POSITIVE, inflate
+from wane.numerics.search import smallest_satisfying
 from wane.theorems.lemmas import declared_diffusions, linear_diffusions, reflected_chains
 
 RAISED = 2e-15

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, final
 
 from wane.guarantees import ChainDP, Guarantee, arguments
-from wane.numerics.roots import first_at_most
+from wane.numerics.search import first_at_most
 
 REFERENCE = 1e-6
 """The delta at which a member is chosen where a question names none."""

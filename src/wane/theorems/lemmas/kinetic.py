@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from wane.describe.chain import Direction
 from wane.numerics.rounding import inflate
-from wane.theorems.lemmas.letters import KineticLetters
-from wane.theorems.lemmas.moments import (
+from wane.theorems.lemmas.letters import (
+    KineticLetters,
     girsanov_price,
     log_moment,
     log_moment_of_normal,

@@ -4,6 +4,10 @@ A step is `x -> x - eta (sum over N records of their gradients / b + ridge x)`. 
 `a = 1 - eta ridge > 0` it is `a` times a gradient step of size `e = eta N/(b a)` on the average of
 the N losses.  Where N is random or unknown the modulus must hold for all N in a range: factors are
 convex in N, so the larger of both ends counts; offsets grow with N (docs/proofs/sampled-steps.md).
+
+One function for each kind of loss follows.  Letters: eta step size, G largest change of the
+gradient between two points (2 C where C bounds the gradient), M smoothness or Hoelder constant, m
+strong convexity, p Hoelder exponent.
 """
 
 from __future__ import annotations
@@ -16,8 +20,17 @@ import numpy as np
 from wane.describe.descent import NoisyDescent
 from wane.describe.objective import Objective
 from wane.describe.schedule import Phase
-from wane.theorems.lemmas import lipschitz as facts, modulus_rows as rows
-from wane.theorems.lemmas.moduli import IDENTITY, AffineSquare, Least, Modulus, Scaled, Triangle
+from wane.theorems.lemmas import lipschitz as facts
+from wane.theorems.lemmas.moduli import (
+    IDENTITY,
+    AffineSquare,
+    HolderOnDomain,
+    Least,
+    Modulus,
+    RefinedHolder,
+    Scaled,
+    Triangle,
+)
 
 
 @dataclass(frozen=True)
@@ -136,15 +149,15 @@ def _convex_rows(objective: Objective, low: float, high: float, change: float) -
     made: list[Modulus] = []
     m, p, H = objective.strong_convexity, objective.holder_exponent, objective.holder_constant
     if math.isfinite(change):
-        made.append(rows.nonsmooth_convex(high, change))
+        made.append(nonsmooth_convex(high, change))
         if m and not objective.clipped and low > 0.0:
-            pulled = rows.nonsmooth_convex(low, change, m)
+            pulled = nonsmooth_convex(low, change, m)
             made.append(AffineSquare(pulled.log_factor, (high * change) ** 2))
     if p is not None and H is not None and H > 0.0 and p < 1.0:
         if p == 0.0 or objective.holder_everywhere or objective.dimension == 1:
-            made.append(rows.weakly_smooth_refined(high, H, p, change))
+            made.append(weakly_smooth_refined(high, H, p, change))
         else:
-            made.append(rows.weakly_smooth_on_domain(high, H, p, change))
+            made.append(weakly_smooth_on_domain(high, H, p, change))
     return made
 
 
@@ -174,7 +187,7 @@ def _dissipative_rows(
     ):
         if bounds is None:
             continue
-        one, other = (rows.dissipative(e, lam, kappa, **bounds) for e in (low, high))
+        one, other = (dissipative(e, lam, kappa, **bounds) for e in (low, high))
         assert isinstance(one, AffineSquare) and isinstance(other, AffineSquare)
         worst = max(one.log_factor, other.log_factor)
         made.append(AffineSquare(worst, other.offset))
@@ -192,3 +205,84 @@ def _scaled(row: Modulus, shrink: float) -> Modulus:
 
 def _square(log_lipschitz: float) -> float:
     return 2.0 * log_lipschitz + 8e-15 * abs(log_lipschitz)
+
+
+def affine(factor: float, offset: float = 0.0) -> AffineSquare:
+    """`psi(w) = c w + h` from its two numbers; a negative c is raised to zero."""
+    return AffineSquare(math.log(factor) if factor > 0.0 else -math.inf, offset)
+
+
+def nonsmooth_convex(eta: float, G: float, m: float = 0.0) -> AffineSquare:
+    """Convex with subgradients of bounded change: c = 1 - 2 eta m, h = (eta G)^2."""
+    offset = (eta * G) ** 2
+    return AffineSquare(0.0, offset) if m == 0.0 else affine(1.0 - 2.0 * eta * m + 4e-16, offset)
+
+
+def weakly_smooth_offset(eta: float, M: float, p: float) -> float:
+    """`h = 4 (1-p)/(1+p) (eta M/2)^(2/(1-p))`, the largest increase of the squared distance."""
+    half = eta * M / 2.0
+    if p == 1.0:
+        return 0.0 if half <= 1.0 else math.inf
+    if half == 0.0:
+        return 0.0
+    exponent = math.log(4.0) + math.log1p(-p) - math.log1p(p) + 2.0 / (1.0 - p) * math.log(half)
+    return math.inf if exponent > 700.0 else math.exp(exponent)
+
+
+def weakly_smooth(eta: float, M: float, p: float) -> AffineSquare:
+    """Convex with a gradient that is Hoelder on the whole space: c = 1 and the offset above."""
+    return AffineSquare(0.0, weakly_smooth_offset(eta, M, p))
+
+
+def weakly_smooth_refined(eta: float, M: float, p: float, G: float = math.inf) -> Modulus:
+    """Return the modulus of weakly smooth losses that is exact at small distances too."""
+    if p == 0.0:
+        return AffineSquare(0.0, (eta * min(M, G)) ** 2)
+    if p == 1.0:
+        return smooth_convex(eta, M)
+    return RefinedHolder(eta, p, M, G) if M > 0.0 else IDENTITY
+
+
+def weakly_smooth_on_domain(eta: float, M: float, p: float, G: float = math.inf) -> Modulus:
+    """Convex with a gradient that is Hoelder on the domain only."""
+    return HolderOnDomain(eta, p, M, G)
+
+
+def strongly_convex_smooth(eta: float, m: float, M: float) -> AffineSquare:
+    """C = max((1 - eta m)^2, (1 - eta M)^2)."""
+    worst = max(abs(1.0 - eta * m), abs(1.0 - eta * M))
+    return affine(worst * worst)
+
+
+def smooth_convex(eta: float, M: float) -> AffineSquare:
+    """C = 1 up to eta = 2/M, (eta M - 1)^2 beyond."""
+    return affine(max(1.0, (eta * M - 1.0) ** 2))
+
+
+def smooth(eta: float, M: float) -> AffineSquare:
+    """C = (1 + eta M)^2, convex or not."""
+    return affine((1.0 + eta * M) ** 2)
+
+
+def smooth_bounded(eta: float, M: float, G: float) -> Triangle:
+    """phi(d) = d + min(eta M d, eta G), convex or not, clipped or not."""
+    return Triangle(eta, 1.0, M, G)
+
+
+def dissipative(
+    eta: float, lam: float, kappa: float, *, M: float = math.inf, G: float = math.inf
+) -> Modulus:
+    """Strongly dissipative: psi(w) = (1 - 2 eta kappa) w + 2 eta lam + eta^2 min(M^2 w, G^2)."""
+    pull, drift = 2.0 * eta * kappa, 2.0 * eta * lam
+    rows: list[Modulus] = []
+    if math.isfinite(M):
+        bend = (eta * M) ** 2
+        rows.append(affine(1.0 - pull + bend + 4e-16 * (1.0 + pull + bend), drift))
+    if math.isfinite(G):
+        rows.append(affine(1.0 - pull + 4e-16 * (1.0 + pull), drift + (eta * G) ** 2))
+    return rows[0] if len(rows) == 1 else Least(tuple(rows))
+
+
+def saddle(eta: float, G: float, M: float, m: float = 0.0) -> Modulus:
+    """Descent-ascent with an m-monotone field: psi(w) = (1 - 2 eta m) w + eta^2 min(M^2 w, G^2)."""
+    return dissipative(eta, 0.0, m, M=M, G=G)

@@ -16,8 +16,8 @@ from wane.arrays import Array
 from wane.describe.choices import EveryIterate, Iterates, LastIterate
 from wane.describe.descent import NoisyDescent
 from wane.theorems.lemmas import isotonic as pooling
-from wane.theorems.lemmas.programme import LEAST
-from wane.theorems.lemmas.timeline import (
+from wane.theorems.lemmas.programme import (
+    LEAST,
     Columns,
     Timeline,
     bounded_record_mu_squared,

@@ -18,8 +18,13 @@ import numpy as np
 
 from wane.arrays import Array
 from wane.numerics.rounding import inflate
-from wane.theorems.lemmas.letters import Letters
-from wane.theorems.lemmas.moments import chi_mean, log_moment, minus_log_cos, minus_log_one_minus
+from wane.theorems.lemmas.letters import (
+    Letters,
+    chi_mean,
+    log_moment,
+    minus_log_cos,
+    minus_log_one_minus,
+)
 
 _LEAST_CONTRACTION = 1e-8  # a constant larger than the true one is valid, and never divides by zero
 _MOST_PRECISION = 1e250  # inverse weights are cut here; smaller ones are valid

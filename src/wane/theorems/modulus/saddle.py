@@ -9,17 +9,17 @@ from __future__ import annotations
 import math
 
 from wane.describe.saddle import NoisyDescentAscent
-from wane.theorems.lemmas import modulus_rows as rows
+from wane.theorems.lemmas import loss_moduli as rows
 from wane.theorems.lemmas.moduli import AffineSquare
-from wane.theorems.lemmas.programme import LEAST
-from wane.theorems.lemmas.tangent_programme import Stretch, solve
-from wane.theorems.lemmas.timeline import (
+from wane.theorems.lemmas.programme import (
+    LEAST,
     LOST,
     Segment,
     Timeline,
     bounded_record_mu_squared,
     record_mu_squared,
 )
+from wane.theorems.lemmas.tangent_programme import Stretch, solve
 from wane.theorems.lemmas.tracking import repeated
 
 

@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given, strategies as st
 
 from wane.errors import Unreachable
-from wane.numerics.roots import (
-    first_at_most,
-    largest_satisfying,
-    minimise_scalar_bounded,
-    smallest_integer_satisfying,
-    smallest_satisfying,
-)
 from wane.numerics.rounding import (
     add_up,
     inflate,
     root_sum_of_squares_up,
     round_down,
     round_up,
+)
+from wane.numerics.search import (
+    first_at_most,
+    largest_satisfying,
+    minimise_scalar_bounded,
+    smallest_integer_satisfying,
+    smallest_satisfying,
 )
 
 SMALLEST = math.ulp(0.0)

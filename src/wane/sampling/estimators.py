@@ -1,4 +1,4 @@
-"""What every sampling estimator shares: parameters, checks, the run, and what is kept."""
+"""Statistics by private sampling, in the style of scikit-learn; needs the extra `learn`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from wane import arguments
@@ -16,22 +17,34 @@ from wane.arrays import Array
 from wane.certificates import Circumstances, certify
 from wane.describe import Adjacency
 from wane.describe.posterior import Losses, Posterior
-from wane.learn.base import Task
-from wane.learn.conduct import ENFORCED, noise_of, step_counter
+from wane.errors import InvalidDescription
 from wane.learn.inputs import (
+    Task,
     check_target,
+    class_task,
     feature_scaler,
     generator,
     seed_voids,
     surrounding_voids,
     validated,
 )
-from wane.learn.presented import Certified, entered
-from wane.learn.scaling import Coordinates, FeatureScaler
+from wane.learn.presented import ENFORCED, Certified, entered, noise_of, step_counter
+from wane.learn.scaling import Coordinates, FeatureScaler, TargetScaler
+from wane.losses import LogCosh, Logistic, Softmax
 from wane.run import release_grid
-from wane.sampling.drawing import draw
-from wane.sampling.planning import Distances, Wish, distances, plan_posterior
-from wane.sampling.sums import ChainSums, LinearChainSums, linear_losses, total_norm
+from wane.sampling.posterior_samples import Distances, Wish, distances, draw, plan_posterior
+from wane.sampling.sums import (
+    ChainSums,
+    LinearChainSums,
+    LocationChainSums,
+    MeanChainSums,
+    linear_losses,
+    location_losses,
+    mean_losses,
+    total_norm,
+)
+
+__all__ = ["PosteriorLinearRegression", "PosteriorLogisticRegression", "PosteriorMean"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -235,3 +248,169 @@ class PosteriorLinearModel(SamplingEstimator):
         rows = self.scaler_(validated(self, X, reset=False, dtype=np.float64))
         made = np.einsum("nd,skd->snk", rows, self.coef_samples_, optimize=True)
         return np.asarray(made + self.intercept_samples_[:, None, :], dtype=np.float64)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PosteriorMean(SamplingEstimator):
+    """The mean of the rows, or with `width` a centre that outliers hardly move.
+
+    Rows are shortened to `feature_norm`, measured from `centre`.  The estimate is as cold, that is
+    as sharp, as privacy allows.
+
+    Args:
+        centre: a public guess, one number for each column; None for the origin.
+        width: distances beyond this count linearly (Huber's centre); None for the mean.  It needs a
+            `prior_precision` above zero.
+
+    Attributes:
+        samples_: the release, one row for each sample.
+        mean_: the sample itself, or the average of several.
+
+    Example:
+        >>> import numpy as np
+        >>> from wane.sampling.estimators import PosteriorMean
+        >>> rows = np.tile([0.3, -0.2], (5000, 1))
+        >>> model = PosteriorMean(epsilon=1.0, feature_norm=1.0).fit(rows)
+        >>> bool(np.linalg.norm(model.mean_ - [0.3, -0.2]) < 0.1)
+        True
+    """
+
+    prior_precision: float = 0.0
+    centre: Any = None
+    width: float | None = None
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Estimate privately.  Whatever is refused is refused before any noise is drawn."""
+        self._check_parameters()
+        X = validated(self, X, dtype=np.float64)
+        middle = self._centre(X.shape[1])
+        with np.errstate(all="ignore"):  # a warning would tell of a row
+            losses, sums = self._model(X - middle)
+        end = self._sampled(losses, sums, self._wish(coldest=0.0), ())
+        self.samples_ = end + middle
+        self.mean_ = self.samples_.mean(axis=0)
+        return self
+
+    def _product(self) -> str:
+        return f"{self._many()} of a mean"
+
+    def _released(self) -> str:
+        return f"{self.mean_.size} numbers"
+
+    def _centre(self, columns: int) -> Array:
+        middle = np.zeros(columns) if self.centre is None else np.array(self.centre, dtype=float)
+        if middle.shape != (columns,) or not np.isfinite(middle).all():
+            raise InvalidDescription(
+                f"centre must be {columns} finite numbers, got {self.centre!r:.60}."
+            )
+        return middle
+
+    def _model(self, rows: Array) -> tuple[Losses, ChainSums]:
+        columns, norm = rows.shape[1], float(self.feature_norm)
+        if self.width is None:
+            return mean_losses(dimension=columns, norm=norm), MeanChainSums(rows, norm=norm)
+        return (
+            location_losses(dimension=columns, norm=norm, width=self.width),
+            LocationChainSums(rows, norm=norm, width=self.width),
+        )
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PosteriorLogisticRegression(ClassifierMixin, PosteriorLinearModel):  # type: ignore[misc]
+    """Logistic regression whose coefficients are private samples from the posterior.
+
+    Three classes or more use the softmax loss, never clipped.  With several samples,
+    `predict_proba` averages their probabilities, which is the posterior predictive distribution.
+
+    Args:
+        classes: every label that may occur, declared without looking at the data.
+
+    Attributes:
+        classes_: the declared classes.
+
+    Example:
+        >>> import numpy as np
+        >>> from wane.sampling.estimators import PosteriorLogisticRegression
+        >>> X = np.linspace(-0.7, 0.7, 500).reshape(-1, 1)
+        >>> model = PosteriorLogisticRegression(epsilon=2.0, classes=(0, 1), prior_precision=20.0)
+        >>> model = model.fit(X, (X[:, 0] > 0.0).astype(int))
+        >>> bool(model.certificate_.epsilon(1e-5) <= 2.0)
+        True
+    """
+
+    classes: Any = None
+
+    def _product(self) -> str:
+        return f"{self._many()} of a logistic regression"
+
+    def _task(self, y: NDArray[Any]) -> Task:
+        return class_task(y, self.classes, lambda n: Logistic() if n == 2 else Softmax(n))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return each class's probability, averaged over the samples."""
+        made = self._linear(X)
+        if made.shape[2] == 1:
+            positive = expit(made[:, :, 0]).mean(axis=0)
+            return np.column_stack([1.0 - positive, positive])
+        return np.asarray(softmax(made, axis=2).mean(axis=0))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class of each row."""
+        places = self.predict_proba(X).argmax(axis=1)
+        found: NDArray[Any] = self.classes_[places]
+        return found
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PosteriorLinearRegression(RegressorMixin, PosteriorLinearModel):  # type: ignore[misc]
+    """Linear regression whose coefficients are private samples from the posterior.
+
+    The likelihood is close to normal near the regression line and falls off exponentially beyond
+    `width` (the hyperbolic secant's), since a normal one lets a single record pull without limit.
+
+    Args:
+        target_bound: a number B for targets within [-B, B], or a pair (low, high), declared without
+            looking at the data; targets beyond are moved to the nearest bound.
+        width: residuals beyond this share of half the targets' range count linearly.
+        noise_std: deviation of the targets' noise, in the same unit; at temperature one the
+            posterior is the Bayesian one for it.
+
+    Example:
+        >>> import numpy as np
+        >>> from wane.sampling.estimators import PosteriorLinearRegression
+        >>> X = np.linspace(-0.7, 0.7, 500).reshape(-1, 1)
+        >>> model = PosteriorLinearRegression(epsilon=2.0, target_bound=1.0, prior_precision=99.0)
+        >>> model = model.fit(X, X[:, 0])
+        >>> bool(model.certificate_.epsilon(1e-5) <= 2.0)
+        True
+    """
+
+    target_bound: Any = None
+    width: float = 0.5
+    noise_std: float = 0.25
+
+    _validation: ClassVar[dict[str, Any]] = {"y_numeric": True}
+
+    def _product(self) -> str:
+        return f"{self._many()} of a linear regression"
+
+    def _task(self, y: NDArray[Any]) -> Task:
+        if self.target_bound is None:
+            raise InvalidDescription(
+                "target_bound must be given, got None; declare what the targets cannot exceed, "
+                "since reading it from the data would show it."
+            )
+        scaler = TargetScaler.from_bound(self.target_bound, 1, centred=bool(self.fit_intercept))
+        return Task(
+            scaler(y),
+            LogCosh(self.width),
+            tuple(scaler.centre.tolist()),
+            tuple(scaler.half_width.tolist()),
+        )
+
+    def _unit(self) -> float:
+        return arguments.real("noise_std", self.noise_std, above=0.0) ** 2
+
+    def predict(self, X: Any) -> Array:
+        """Return each row's predicted target, averaged over the samples."""
+        return np.asarray(self._linear(X)[:, :, 0].mean(axis=0))

@@ -1,17 +1,22 @@
-"""Monotone searches that return the end of the bracket at which the claim is true.
+"""Searches: for the end of a bracket at which a claim is true, for least values, for parameters.
 
 Every search evaluates the predicate at the number it returns; nothing is interpolated and then
 trusted.  The predicates are assumed monotone, but if they are not, the returned number still
 satisfies the predicate: only its extremality is lost.  Searches for a least value return one that
-was seen: every answer is valid, and a better one is tighter.
+was seen: every answer is valid, and a better one is tighter.  So it is with the free parameters of
+a bound: whoever asks evaluates it at whatever a search comes back with.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
 
+import numpy as np
+
+from wane.arrays import Array
 from wane.errors import Unreachable
 from wane.numerics.rounding import SMALLEST_POSITIVE
 
@@ -214,3 +219,131 @@ def least_over_integers(f: Callable[[int], float], low: int, high: int) -> float
             stride //= 2
         best = moved
     return at(best)
+
+
+Objective = Callable[[Array], float]
+
+_HOPELESS = 1e4  # stands for an infinite logarithm, which the simplex cannot order
+
+
+def log_or_worst(value: float) -> float:
+    """ln(value), with a finite stand-in for infinity."""
+    return math.log(value) if 0.0 < value < math.inf else _HOPELESS
+
+
+def descend(
+    objective: Objective, start: Array, *, evaluations: int, width: float = 0.5
+) -> tuple[float, Array]:
+    """Return the least value met by one simplex search from `start`, and where."""
+    from scipy.optimize import minimize  # slow to load, and seldom needed
+
+    simplex = np.vstack([start, start + width * np.eye(len(start))])
+    found = minimize(
+        objective,
+        start,
+        method="Nelder-Mead",
+        options={
+            "maxfev": evaluations,
+            "xatol": 1e-3,
+            "fatol": 1e-6,
+            "initial_simplex": simplex,
+            "adaptive": True,
+        },
+    )
+    return float(found.fun), np.asarray(found.x)
+
+
+def minimise(
+    objective: Objective,
+    starts: Sequence[Array],
+    *,
+    keep: int = 2,
+    evaluations: int = 600,
+    restarts: int = 2,
+) -> tuple[float, Array]:
+    """The least value met from the best `keep` starts, each search restarted where it ended."""
+    ranked = sorted(((objective(z), i) for i, z in enumerate(starts)), key=lambda pair: pair[0])
+    best = (ranked[0][0], starts[ranked[0][1]])
+    if best[0] >= _HOPELESS:
+        return best  # a simplex cannot leave a plain
+    for value, place in ranked[:keep]:
+        current = (value, starts[place])
+        for _ in range(1 + restarts):
+            found = descend(objective, current[1], evaluations=evaluations)
+            improved = current[0] - found[0]
+            current = min(current, found, key=lambda pair: pair[0])
+            if improved < 1e-5:
+                break
+        best = min(best, current, key=lambda pair: pair[0])
+    return best
+
+
+@dataclass(frozen=True)
+class Found:
+    """A bound, and the free parameters it was evaluated at."""
+
+    value: float
+    parameters: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a number, which bounds nothing."""
+        if math.isnan(self.value):
+            raise FloatingPointError("the bound is not a number")
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """How a free parameter is written as a real number without bounds, and back."""
+
+    name: str
+    to_real: Callable[[float], float]
+    from_real: Callable[[float], float]
+
+
+def positive_from(z: float) -> float:
+    """Return e^z, within the range of doubles."""
+    return math.exp(min(max(z, -40.0), 40.0))
+
+
+def above_one(name: str) -> Coordinate:
+    """Return the coordinate of a parameter in (1, inf)."""
+    return Coordinate(name, lambda v: math.log(v - 1.0), lambda z: 1.0 + positive_from(z))
+
+
+def positive(name: str) -> Coordinate:
+    """Return the coordinate of a parameter in (0, inf)."""
+    return Coordinate(name, math.log, positive_from)
+
+
+def share(name: str) -> Coordinate:
+    """Return the coordinate of a parameter in (0, 1)."""
+    return Coordinate(
+        name, lambda v: math.log(v / (1.0 - v)), lambda z: 1.0 / (1.0 + positive_from(-z))
+    )
+
+
+def encode(coordinates: tuple[Coordinate, ...], values: Mapping[str, float]) -> Array:
+    """Return the point of these values, where a search may start."""
+    return np.array([c.to_real(values[c.name]) for c in coordinates])
+
+
+def grid(coordinates: tuple[Coordinate, ...], *values: Sequence[float]) -> list[Array]:
+    """Return the points of all combinations of values, one row of them for each parameter."""
+    names = [c.name for c in coordinates]
+    return [encode(coordinates, dict(zip(names, v, strict=True))) for v in product(*values)]
+
+
+def decode(coordinates: tuple[Coordinate, ...], point: Array) -> dict[str, float]:
+    """Return the parameters at a point."""
+    return {c.name: c.from_real(z) for c, z in zip(coordinates, point.tolist(), strict=True)}
+
+
+def least(
+    bound: Callable[..., float],
+    read: Callable[[Array], Mapping[str, float]],
+    starts: Sequence[Array],
+) -> Found:
+    """Return the bound at the best parameters met; `read` turns a point into the parameters."""
+    _, point = minimise(lambda z: log_or_worst(bound(**read(z))), starts)
+    values = read(point)
+    return Found(bound(**values), values)
