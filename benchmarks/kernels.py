@@ -11,7 +11,8 @@
     of sparse walks of 2,000 states of several sorts, for powers from 100 to 1e9, in the same
     products and in seconds of one processor (goal: 2).  A drift of 0.1 a step along a line stays
     above it beyond 1e4, at 2.5: most of its law is below every double's reach, few rows are too
-    vague, and whole matrices are squared.
+    vague, and whole matrices are squared.  So does a line whose rates change at random, at 9 from
+    1e8: its law has many peaks far apart, and such powers do not settle.
 
 Units are timed before and after, and the smaller of the two medians is used.
 """
@@ -127,6 +128,12 @@ def on_an_uneven_line(n, rng):
     return sparse.csr_array(0.5 * sparse.eye_array(n) + 0.5 * walk)
 
 
+def at_random_rates(n, rng):
+    """Up, down or at rest as often as drawn for each state: its law has peaks far apart."""
+    up, down, rest = 0.1 + rng.random(n - 1), 0.1 + rng.random(n - 1), rng.random(n)
+    return on_a_graph(sparse.diags_array([up, down, rest], offsets=[1, -1, 0], shape=(n, n)))
+
+
 def on_a_circle(n, up, down):
     steps = {0: 1 - up - down, 1: up, -1: down, n - 1: down, 1 - n: up}
     return sparse.csr_array(
@@ -166,6 +173,7 @@ def sparse_walks(n, rng):
         "reflected line": on_a_line(n, 0.25, 0.25, 1.0),
         "without rest": on_a_line(n, 0.5, 0.5, 1.0),
         "uneven line": on_an_uneven_line(n, rng),
+        "random rates": at_random_rates(n, rng),
         "tree": on_a_tree(n, rng, 0.0),
         "lazy tree": on_a_tree(n, rng, 0.5),
         "slow drift": on_a_line(n, 0.25 + 4 / n / 4, 0.25 - 4 / n / 4, 0.0),
