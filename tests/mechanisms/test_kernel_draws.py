@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import wane
-from wane.mechanisms import KernelRelease
+from wane.errors import InvalidDescription
+from wane.mechanisms import BrownianMechanism, KernelRelease, LinearDiffusion
 from wane.run import drawing
 
 TINY = [[1.0 - 1e-15, 1e-15], [1.0, 1e-16]]
@@ -71,3 +72,28 @@ def test_powers_are_drawn_step_by_step():
     law = np.linalg.matrix_power(release.matrix, 3)[1]
     drawn = [wane.release(release, 1, seed_voids_privacy=seed).value for seed in range(4000)]
     assert np.bincount(drawn, minlength=3) / 4000 == pytest.approx(law, abs=0.035)
+
+
+@pytest.mark.parametrize("state", [71, -71, 0.71, "cell 71", None, [71]])
+def test_a_state_that_is_no_row_is_not_quoted(state):
+    """It was: "statistic must be at most 2, got 71", and the state is what the kernel hides."""
+    with pytest.raises(InvalidDescription, match="row's number, from 0 to 1") as refusal:
+        wane.release(released(TINY), state)
+    assert "71" not in str(refusal.value) and refusal.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        BrownianMechanism(sensitivity=1.0, time=1.0, adjacency="replace-one"),
+        LinearDiffusion(reversion=[0.1], covariance=[1.0], sensitivity=1.0, adjacency="zero-out"),
+    ],
+)
+def test_a_statistic_too_large_for_its_noise_does_not_show_its_size(mechanism):
+    """The least noise was told, which is that of the statistic's power of two."""
+    told = set()
+    for statistic in (1e15, 1e20, 1e200):
+        with pytest.raises(InvalidDescription, match="last place of the statistic") as refusal:
+            wane.release(mechanism, [statistic])
+        told.add(str(refusal.value))
+    assert len(told) == 1

@@ -89,12 +89,16 @@ def rounding_charge(sensitivity: float, norm_bound: float | None) -> float:
     return max(SHARE_OF_SENSITIVITY * sensitivity, SHARE_OF_BOUND * (norm_bound or 0.0))
 
 
-def require_enough_noise(noise_std: float, largest: float, cure: str) -> None:
-    """Refuse noise that doubles of this size could not resolve."""
-    if noise_std < FEWEST_ULPS * math.ulp(largest):
+def require_enough_noise(
+    noise_std: float, largest: float, cure: str, *, secret: bool = False
+) -> None:
+    """Refuse noise that doubles of this size could not resolve; say nothing of a `secret` size."""
+    least = FEWEST_ULPS * math.ulp(largest)
+    if noise_std < least:
+        known = "(keep this message from readers)" if secret else f"{least:g}"
         raise InvalidDescription(
-            f"noise must be at least 2^10 units in the last place of the statistic, "
-            f"{FEWEST_ULPS * math.ulp(largest):g}, got {noise_std:g}; {cure}"
+            "noise must be at least 2^10 units in the last place of the statistic, "
+            f"{known}, got {noise_std:g}; {cure}"
         )
 
 
@@ -277,10 +281,11 @@ class GaussianDiffusion(Process):
         """The same process stopped at another time."""
         return replace(self, time=time)
 
-    def require_enough_noise(self, largest: float) -> None:
+    def require_enough_noise(self, largest: float, *, secret: bool = False) -> None:
         """Refuse a statistic of this size that the noise could not cover in doubles."""
         noise = self.noise_std / self.scale if self.scale > 0.0 else math.inf
-        require_enough_noise(noise, largest, "choose a later time, or a smaller norm_bound.")
+        cure = "choose a later time, or a smaller norm_bound."
+        require_enough_noise(noise, largest, cure, secret=secret)
 
     def mean_squared_error(self, norm: float | None = None, dimension: int | None = None) -> float:
         """Expected squared distance to a statistic of this norm; the largest, if left out."""

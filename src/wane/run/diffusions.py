@@ -113,7 +113,7 @@ def _gaussian_start(process: GaussianDiffusion, statistic: Any, outside: Outside
         charge=process.rounding_charge,
     )
     if process.norm_bound is None:
-        process.require_enough_noise(float(np.max(np.abs(values), initial=0.0)))
+        process.require_enough_noise(float(np.max(np.abs(values), initial=0.0)), secret=True)
     return values
 
 

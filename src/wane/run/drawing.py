@@ -56,10 +56,7 @@ def _(mechanism: BranchedRelease, statistic: Any, outside: Outside, seed: int | 
 @drawn.register
 def _(mechanism: KernelRelease, statistic: Any, outside: Outside, seed: int | None) -> Any:
     """The kernel's state in, a state out; the state before it is a release of its own."""
-    rows = mechanism.matrix.shape[0]
-    state = arguments.whole(
-        "statistic", statistic, least=0, most=rows - 1, cure="give a row's number"
-    )
+    state = _row_number(statistic, mechanism.matrix.shape[0])
     if mechanism.power > MOST_APPLICATIONS:
         raise InvalidDescription(
             f"power must be at most {MOST_APPLICATIONS} to be drawn step by step, got "
@@ -71,6 +68,18 @@ def _(mechanism: KernelRelease, statistic: Any, outside: Outside, seed: int | No
             known[state] = cumulated(mechanism.matrix[state])
         state = bisect_right(known[state], whole_below(known[state][-1], rng))
     return state
+
+
+def _row_number(statistic: Any, rows: int) -> int:
+    """Return the state as a row's number, or a refusal that does not quote it."""
+    try:
+        return arguments.whole("statistic", statistic, least=0, most=rows - 1)
+    except InvalidDescription:
+        pass
+    raise InvalidDescription(
+        f"statistic must be a row's number, from 0 to {rows - 1}, got something else (keep this "
+        "message from readers)."
+    )
 
 
 def cumulated(row: Array) -> list[int]:

@@ -32,7 +32,7 @@ def start_of(process: LinearDiffusion, statistic: Any, outside: Outside) -> Arra
     noise = process.columns @ process.noise_after(process.time).matrix @ process.columns.T
     least = math.sqrt(max(float(np.linalg.eigvalsh(noise)[0]), 0.0)) * 0.99
     largest = float(np.max(np.abs(values), initial=0.0))
-    require_enough_noise(least, largest, "choose a later time.")
+    require_enough_noise(least, largest, "choose a later time.", secret=True)
     return values
 
 
