@@ -141,6 +141,39 @@ def test_nothing_is_claimed_of_steps_that_may_expand():
     assert math.isinf(ends_apart(described(objective=bent)))
 
 
+def test_a_crowded_poisson_batch_may_expand():
+    """All other records in one batch of intended size five: 1 - 1.9 * 9/5 is below minus one."""
+    count, bound = 10, 10.0
+    targets = np.zeros(count)
+    targets[0] = bound
+
+    def sums(first: float) -> LinearSums:
+        rows = np.ones((count, 1))
+        rows[0] = first
+        return LinearSums(
+            rows, targets * first, links.Squared(), feature_norm=1.0, gradient_bound=bound
+        )
+
+    run = described(
+        objective=sums(1.0).objective,
+        records=count,
+        steps=2,
+        step_size=1.9,
+        batches=Poisson(5),
+    )
+    worst = 0.0
+    for seed in range(400):
+        ends = [
+            descend(run, sums(first), generator=seeded_generator_voids_privacy(seed))
+            for first in (1.0, 0.0)
+        ]
+        worst = max(worst, float(abs(ends[0] - ends[1])[0]))
+    assert worst > 2 * 1.9 * bound / 5, "more than the sum of the steps' own shifts"
+    assert worst <= ends_apart(run)
+    few = described(batches=Poisson(5), step_size=1.9)  # at most four times as crowded: 0.25 each
+    assert math.isfinite(ends_apart(few))
+
+
 def test_the_second_guarantee_is_that_of_the_noise_alone():
     run = described()
     alone = exact_guarantee(run, 4.0, COLUMNS)
@@ -149,6 +182,47 @@ def test_the_second_guarantee_is_that_of_the_noise_alone():
     # no better than the Gaussian mechanism at the least shift that the grid allows
     assert alone.epsilon(1e-5) > GaussianDP(ends_apart(run) / noise.std).epsilon(1e-5)
     assert exact_guarantee(run, 8.0, COLUMNS).epsilon(1e-5) < alone.epsilon(1e-5)
+
+
+def test_the_second_guarantee_is_for_all_rows_of_a_person():
+    """Linear losses move in a straight line: three rows move the end three times as far."""
+    line = Objective(gradient_bound=1.0, smoothness=0.0, strong_convexity=0.0, form=LossForm.GLM)
+    run = described(objective=line)
+    std = DiscreteGaussian.on_release(run, 4.0).std
+    alone = exact_guarantee(run, 4.0, 1, rows_per_person=3)
+    assert alone.epsilon(1e-5) >= GaussianDP(3 * 41 * 2.0 / COUNT / std).epsilon(1e-5)
+
+    def claimed(rows_per_person: int) -> float:
+        model = PrivateLogisticRegression(
+            classes=(0, 1), epsilon=4.0, release_noise=20.0, steps=20, step_size=2.0
+        )
+        model.set_params(rows_per_person=rows_per_person).fit(ROWS, LABELS)
+        words = json.loads(model.to_json())["numerics"]
+        noise = DiscreteGaussian.on_release(model.run_, 20.0)
+        exact = noise.guarantee(rows_per_person * ends_apart(model.run_), COLUMNS + 1)
+        said = float(words.split("would give epsilon ")[1].split()[0])
+        assert said >= exact.epsilon(1e-5)
+        return said
+
+    claimed(1), claimed(3)
+
+
+def test_settings_of_a_later_fit_say_nothing_of_this_one(tmp_path):
+    model = PrivateLogisticRegression(classes=(0, 1), epsilon=4.0).fit(ROWS, LABELS)
+    model.set_params(release_noise=20.0)
+    assert "discrete Gaussian" not in model.to_json()
+    model.save_model(tmp_path / "model.npz")
+    assert "discrete Gaussian" not in load_model(tmp_path / "model.npz").to_json()
+    noisy = clone(model).fit(ROWS, LABELS)
+    noisy.set_params(release_noise=None)
+    assert "discrete Gaussian" in noisy.to_json()
+
+
+def test_nothing_is_claimed_of_the_noise_alone_after_a_private_start():
+    first = PrivateLogisticRegression(classes=(0, 1), epsilon=4.0).fit(ROWS, LABELS)
+    later = clone(first).set_params(warm_start=first, release_noise=20.0).fit(ROWS, LABELS)
+    words = json.loads(later.to_json())["numerics"]
+    assert "discrete Gaussian" in words and "would give epsilon" not in words
 
 
 def test_the_certificate_says_so(tmp_path, capsys):

@@ -118,6 +118,7 @@ class PrivateLinearModel(OriginalUnits, Certified, BaseEstimator):  # type: igno
         coef_original_, intercept_original_: the same for columns in their own units.
         certificate_: what is claimed of the release; `save` writes it as a page to sign.
         run_: the description that ran.
+        release_noise_: how much exact noise the release got.
         scaler_: how rows are scaled.
         n_iter_: number of steps, as planned.
         n_features_in_: number of columns.
@@ -382,6 +383,7 @@ class PrivateLinearModel(OriginalUnits, Certified, BaseEstimator):  # type: igno
         self.n_iter_ = ready.run.total_steps
         self.run_ = ready.run
         self.certificate_ = ready.certificate
+        self.release_noise_ = self.release_noise
         self.scaler_ = ready.scaler
         if ready.task.classes is not None:
             self.classes_ = ready.task.classes

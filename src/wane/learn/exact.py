@@ -12,10 +12,11 @@ import math
 
 import numpy as np
 
-from wane.describe import Cyclic, FullBatch, NoisyDescent, ShuffledOnce
+from wane.describe import Cyclic, FullBatch, NoisyDescent, Poisson, ShuffledOnce
 from wane.guarantees import RenyiDP
 from wane.run import DiscreteGaussian
 from wane.theorems.lemmas import lipschitz as facts
+from wane.theorems.lemmas.loss_moduli import Batch, lipschitz_row
 
 _ROUNDED_UP = 1.0 + 1e-12
 
@@ -25,12 +26,15 @@ def exact_noise(run: NoisyDescent, times: float | None) -> DiscreteGaussian | No
     return None if times is None else DiscreteGaussian.on_release(run, times)
 
 
-def exact_guarantee(run: NoisyDescent, times: float, dimension: int) -> RenyiDP | None:
+def exact_guarantee(
+    run: NoisyDescent, times: float, dimension: int, *, rows_per_person: int = 1
+) -> RenyiDP | None:
     """Return what the noise on the release guarantees alone; None if nothing is known.
 
-    For steps in exact arithmetic, and for one release of `dimension` numbers.
+    For steps in exact arithmetic, from a start that does not depend on the records, and for one
+    release of `dimension` numbers; so many records may change together.
     """
-    apart = ends_apart(run)
+    apart = min(rows_per_person * ends_apart(run), float(run.domain.diameter))
     if math.isinf(apart):
         return None
     return DiscreteGaussian.on_release(run, times).guarantee(apart, dimension)
@@ -61,4 +65,16 @@ def _may_expand(run: NoisyDescent) -> bool:
     """Return whether some step is not known to keep two iterates as close as they were."""
     sizes = run.plan.step_size
     steps = facts.log_phase_lipschitz(run)
-    return bool(np.any(steps > 0.0) or np.any(facts.log_prox_lipschitz(run, sizes) > 0.0))
+    apart = np.any(steps > 0.0) or np.any(facts.log_prox_lipschitz(run, sizes) > 0.0)
+    return bool(apart) or _crowd_expands(run)
+
+
+def _crowd_expands(run: NoisyDescent) -> bool:
+    """Return whether a batch of random size may hold so many records that its step overshoots."""
+    if not isinstance(run.batches, Poisson):
+        return False
+    for size in np.unique(run.plan.step_size[run.plan.uses_records]).tolist():
+        row = lipschitz_row(run.objective, Batch(size, run.batch_size, 0, run.records))
+        if row is None or row.log_factor > 0.0:
+            return True
+    return False

@@ -146,6 +146,7 @@ def _model(about: dict[str, Any], coef: Array, intercept: Array) -> Any:
     _check_shapes(model, coef, intercept)
     model.coef_, model.intercept_ = coef, intercept if intercept.ndim else float(intercept)
     model.run_ = run_from_fields(without_facts(about["run"]))
+    model.release_noise_ = model.release_noise
     model.n_iter_ = model.run_.total_steps
     model.certificate_ = _certificate(about, model)
     return model

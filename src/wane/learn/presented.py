@@ -324,11 +324,16 @@ def conduct_of_mean(model: Any) -> Circumstances:
 
 
 def _exact(model: Any, count: int) -> ExactNoise | None:
-    """Return the exact noise on the release; what it gives alone is claimed unless all is void."""
-    if model.release_noise is None:
+    """Return the exact noise of the release; what it gives alone is claimed unless all is void.
+
+    Nor is it claimed for a fit that began at an earlier release, which has no such noise.
+    """
+    times, certificate = model.release_noise_, model.certificate_
+    if times is None:
         return None
-    noise = DiscreteGaussian.on_release(model.run_, model.release_noise)
-    alone = exact_guarantee(model.run_, model.release_noise, count)
-    if alone is None or model.certificate_.void_because:
+    noise = DiscreteGaussian.on_release(model.run_, times)
+    alone = exact_guarantee(model.run_, times, count, rows_per_person=certificate.rows_per_person)
+    started_on_a_release = len(certificate.nominal.each) > 1
+    if alone is None or certificate.void_because or started_on_a_release:
         return ExactNoise(noise.std, model.delta)
     return ExactNoise(noise.std, model.delta, round_up_to(alone.epsilon(model.delta)))

@@ -51,7 +51,7 @@ def _about(model: Any) -> dict[str, Any]:
         "version": VERSION,
         "wane": __version__,
         "estimator": type(model).__name__,
-        "parameters": parameters_out(model),
+        "parameters": parameters_out(model) | {"release_noise": model.release_noise_},
         "scaler": {
             "feature_norm": model.scaler_.feature_norm,
             "low": model.scaler_.low,
