@@ -23,6 +23,7 @@ from wane import (
     NoisyDescent,
     Phase,
     Poisson,
+    PublicRecords,
     Schedule,
     ShuffledOnce,
     WithoutReplacement,
@@ -132,6 +133,36 @@ def test_schedules_are_taken_up_in_the_right_phase(checkpoint):
     cut_off(run, checkpoint, 18)
     end = descend(run, records(), generator=private_generator(), checkpoint=checkpoint)
     assert end.tobytes() == whole.tobytes()
+
+
+def test_other_public_records_are_refused(checkpoint):
+    """Two ends with the same noise differ by what one step did to a private iterate."""
+    run = NoisyDescent(
+        objective=losses.logistic(1.0, ridge=0.01),
+        records=ROWS,
+        schedule=[
+            Phase(repeat=8, step_size=1.0, noise=GradientNoise(0.0)),
+            Phase(repeat=9, step_size=0.5, noise=GradientNoise(0.2), public=True),
+        ],
+        public=PublicRecords(records=10),
+        adjacency=Adjacency.ZERO_OUT,
+    )
+
+    def stop(done: int) -> None:
+        if done == 12:
+            raise Cut
+
+    own = {"checkpoint": checkpoint, "public": records(7, 10)}
+    whole = descend(
+        run, records(), generator=seeded_generator_voids_privacy(3), public=records(7, 10)
+    )
+    with pytest.raises(Cut):
+        descend(run, records(), generator=seeded_generator_voids_privacy(3), progress=stop, **own)
+    kept = checkpoint.path.read_bytes()
+    with pytest.raises(InvalidDescription, match="records it began with"):
+        descend(run, records(), **own | {"public": records(8, 10)})
+    assert checkpoint.path.read_bytes() == kept
+    assert descend(run, records(), **own).tobytes() == whole.tobytes()
 
 
 def test_a_checkpoint_changes_nothing_else(checkpoint):

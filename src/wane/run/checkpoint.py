@@ -8,7 +8,8 @@ again continues bit for bit as if it had never stopped, and its end deletes the 
 **What must hold.**  A checkpoint is taken up on the same records only.  The same noise on two data
 sets would show their difference, so the file carries, sealed, a keyed hash of the records, and
 others are refused.  Sums that have no `fingerprint` are compared by gradients at two points, which
-may miss a change that shows in neither.  Keep no copies of the file.
+may miss a change that shows in neither.  Public records are compared in the same way: with others,
+two ends of one run would share their noise.  Keep no copies of the file.
 
 **One run, one spend.**  The file also holds the run's name, drawn at random when the run began.  It
 is on the disk before the run is accounted for, and that before any noise; so a run that is taken up
@@ -103,6 +104,8 @@ class Keeper:
         start: Array,
         sums: Sums,
         generator: np.random.Generator,
+        *,
+        public: Sums | None = None,
     ) -> None:
         """Read the file, if there is one; leaves the generator as it was when the run began."""
         if run.domain.declared:
@@ -117,6 +120,11 @@ class Keeper:
         self._header = MAGIC + _fingerprint(run_to_fields(run), start, checkpoint.context)
         self._generator = generator
         self._records = _records_of(sums, checkpoint.key, self._header, start.shape, run.records)
+        if run.public is not None and public is not None:
+            count = run.public.records
+            known = _records_of(public, checkpoint.key, self._header, start.shape, count)
+            both = self._records.tobytes() + known.tobytes()
+            self._records = np.frombuffer(both, np.uint8)
         self._found = self._read()
         self._first: Mapping[str, Any] = generator.bit_generator.state
         self._name = secrets.token_hex(16)
