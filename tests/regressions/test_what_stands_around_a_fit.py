@@ -7,8 +7,9 @@ import pytest
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import BaggingClassifier, VotingClassifier, VotingRegressor
 from sklearn.feature_selection import RFECV
+from sklearn.multioutput import RegressorChain
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler, scale
 
 from wane.learn import PrivateLogisticRegression, PrivateMean, PrivateRidge, PublicScaler
 from wane.sampling.estimators import (
@@ -79,6 +80,36 @@ def test_targets_that_are_scaled_by_themselves_void() -> None:
     assert "StandardScaler" in reasons(learnt.fit(ROWS, ROWS[:, 0]).regressor_)[0]
     public = TransformedTargetRegressor(regressor=ridge(), transformer=FunctionTransformer())
     assert not reasons(public.fit(ROWS, ROWS[:, 0]).regressor_)
+
+
+def centred(values):
+    return values - np.mean(values, axis=0)
+
+
+def test_functions_that_may_look_at_all_rows_void() -> None:
+    """With one row far away, scale() moves all others to one point: epsilon 2 was claimed."""
+    for function in (scale, centred):
+        learnt = make_pipeline(FunctionTransformer(function), logistic()).fit(ROWS, LABELS)
+        assert "FunctionTransformer" in reasons(learnt[-1])[0]
+        targets = TransformedTargetRegressor(
+            regressor=ridge(), func=function, inverse_func=function, check_inverse=False
+        )
+        assert "TransformedTargetRegressor" in reasons(targets.fit(ROWS, ROWS[:, 0]).regressor_)[0]
+        steps = TransformedTargetRegressor(
+            regressor=ridge(), transformer=FunctionTransformer(function), check_inverse=False
+        )
+        assert "FunctionTransformer" in reasons(steps.fit(ROWS, ROWS[:, 0]).regressor_)[0]
+    known = make_pipeline(FunctionTransformer(np.arcsinh), logistic()).fit(ROWS, LABELS)
+    assert not reasons(known[-1])
+    public = TransformedTargetRegressor(regressor=ridge(), func=np.tanh, inverse_func=np.arctanh)
+    assert not reasons(public.fit(ROWS, ROWS[:, 0]).regressor_)
+
+
+def test_a_chain_of_predictions_on_the_same_rows_voids() -> None:
+    """Its later members see what uncounted fits of the earlier ones say of every row."""
+    told = RegressorChain(ridge(), cv=2).fit(ROWS, ROWS)
+    assert all("RegressorChain" in reasons(one)[0] for one in told.estimators_)
+    assert not reasons(RegressorChain(ridge()).fit(ROWS, ROWS).estimators_[1])
 
 
 def test_features_that_are_chosen_by_scores_void() -> None:

@@ -219,6 +219,11 @@ _TARGETS_LEARNT = (
     "TransformedTargetRegressor changes the targets by {name}, which learns from them, so that one "
     "record moves all of them; declare target_bound instead"
 )
+_CALLS = (
+    "{name} calls a function that may look at all rows at once; of numpy's functions of single "
+    "numbers, such as numpy.tanh, it is known that they do not. Apply another one before the fit, "
+    "if it changes each record by itself"
+)
 _SEARCHES = (
     "{name} chose the settings by how they did on private rows, a release that is not counted; "
     "tune on public rows (tune_on), or leave the plan as it is"
@@ -315,23 +320,36 @@ def _reasons(caller: Any) -> Iterator[str]:
     name = type(caller).__name__
     if isinstance(caller, Pipeline):
         for _, step in caller.steps[:-1]:
-            if step not in (None, "passthrough") and _learns_from_rows(step):
-                yield _LEARNS.format(name=type(step).__name__)
+            if step not in (None, "passthrough"):
+                yield from _of_step(step, _LEARNS)
     elif isinstance(caller, BaseSearchCV):
         yield _SEARCHES.format(name=name)
     elif isinstance(caller, TransformedTargetRegressor):
-        if caller.transformer is not None and _learns_from_rows(caller.transformer):
-            yield _TARGETS_LEARNT.format(name=type(caller.transformer).__name__)
+        if caller.transformer is not None:
+            yield from _of_step(caller.transformer, _TARGETS_LEARNT)
+        elif not _of_single_numbers(caller.func):
+            yield _CALLS.format(name=name)
     elif getattr(caller, "bootstrap", False):
         yield _REPEATS.format(name=name)
-    elif name not in HARMLESS:
+    elif name not in HARMLESS or getattr(caller, "cv", None) is not None:
         yield _LOOKS.format(name=name)
 
 
-def _learns_from_rows(step: Any) -> bool:
+def _of_step(step: Any, learns: str) -> Iterator[str]:
+    """Yield why a step before the fit, or one on its targets, voids the certificate."""
+    from sklearn.preprocessing import FunctionTransformer
     from sklearn.utils import get_tags
 
-    return bool(get_tags(step).requires_fit)
+    name = type(step).__name__
+    if get_tags(step).requires_fit:
+        yield learns.format(name=name)
+    elif isinstance(step, FunctionTransformer) and not _of_single_numbers(step.func):
+        yield _CALLS.format(name=name)
+
+
+def _of_single_numbers(function: Any) -> bool:
+    """Return whether a function is absent, or known to change every cell by itself."""
+    return function is None or isinstance(function, np.ufunc)
 
 
 @dataclass(frozen=True)
@@ -390,6 +408,11 @@ def _declared_labels(classes: object) -> Labels:
     if given.ndim != 1 or found.size != given.size:
         raise InvalidDescription(
             f"classes must be a list of different labels, got {classes!r:.60}."
+        )
+    if any(isinstance(one, int | float) and abs(one) >= LARGEST_WHOLE for one in found.tolist()):
+        raise InvalidDescription(
+            f"classes must be words if they are numbers beyond 2^53, got {classes!r:.60}; one "
+            "label that is no whole number would make all others the nearest doubles."
         )
     return found
 
