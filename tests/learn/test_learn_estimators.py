@@ -58,6 +58,7 @@ ALLOWED_AFTER_FIT = {
     "n_iter_",
     "certificate_",
     "run_",
+    "release_noise_",
     "scaler_",
 }
 ROWS = 400
@@ -166,6 +167,17 @@ def test_classes_and_bounds_are_never_read_silently(no_noise):
         PrivateLinearRegression().fit(X, y)
     with pytest.raises(InvalidDescription, match="largest_count"):
         PrivatePoissonRegressor().fit(X, y)
+
+
+def test_labels_that_one_double_would_change_are_refused(no_noise):
+    """2^53 + 1 becomes 2^53 where one label of a list is a double: all others change class."""
+    X, y = separable()
+    codes = (2**53, 2**53 + 1)
+    with pytest.raises(InvalidDescription, match="words if they are numbers beyond"):
+        PrivateLogisticRegression(classes=codes).fit(X, [codes[label > 0] for label in y])
+    words = tuple(map(str, codes))
+    named = PrivateLogisticRegression(classes=words)
+    assert named._task(np.array([words[label > 0] for label in y])).classes.size == 2
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ PUBLIC = {
     "feature_names_in_",
     "n_features_in_",
     "n_iter_",
+    "release_noise_",
     "run_",
     "sampling_",
     "scaler_",

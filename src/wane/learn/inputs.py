@@ -30,6 +30,7 @@ from wane.guarantees import GaussianDP
 from wane.learn.scaling import FeatureScaler
 from wane.losses import Loss
 from wane.randomness import noise_generator
+from wane.tables.encode import LARGEST_WHOLE
 
 Labels = NDArray[Any]
 
