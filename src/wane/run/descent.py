@@ -157,7 +157,9 @@ def descend(
     require_described(run, gradients, public)
     x = _start(run, gradients, start)
     generator = private_generator() if generator is None else generator
-    keeper = checkpoint and Keeper(checkpoint, run, x, gradients, generator, public=public)
+    keeper: Keeper | None = None
+    if checkpoint is not None:
+        keeper = Keeper(checkpoint, run, x, gradients, generator, public=public)
     choose = chooser(run, generator)
     seen = _released_steps(run)
     released: list[Array] = []
