@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,6 +132,11 @@ class Keeper:
             self._name = str(self._found["name"])
             self._first = _state_in(str(self._found["first"]))
             self._set_generator(self._first)
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint | None, *args: Any, public: Sums | None) -> Self | None:
+        """Return the keeper of a run; None without a checkpoint."""
+        return None if checkpoint is None else cls(checkpoint, *args, public=public)
 
     def begin(self, start: Array) -> tuple[Array, list[Array], int, int]:
         """Return where to begin: iterate, iterates to release, steps done, steps with records.

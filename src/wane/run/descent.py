@@ -157,9 +157,7 @@ def descend(
     require_described(run, gradients, public)
     x = _start(run, gradients, start)
     generator = private_generator() if generator is None else generator
-    keeper: Keeper | None = None
-    if checkpoint is not None:
-        keeper = Keeper(checkpoint, run, x, gradients, generator, public=public)
+    keeper = Keeper.of(checkpoint, run, x, gradients, generator, public=public)
     choose = chooser(run, generator)
     seen = _released_steps(run)
     released: list[Array] = []
