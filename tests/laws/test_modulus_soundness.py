@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from laws.chains import hockey_stick, random_chain, renyi
+from oracles import rollout
 from runs import make_run
 from wane.describe import GradientNoise, Objective, Poisson
 from wane.describe.domains import Diameter, Unbounded
@@ -16,7 +17,6 @@ from wane.theorems.contraction.statement import fixed_size_contraction, poisson_
 from wane.theorems.lemmas import (
     loss_moduli as rows,
     modulus_programme as programme,
-    rollout,
     tangent_programme,
 )
 from wane.theorems.lemmas.loss_moduli import Batch, step_modulus

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from vectors import TEN_DIGITS, cases, load
 
+from oracles import rollout
 from wane import mixing
 from wane.guarantees import GaussianDP, RenyiDP
 from wane.numerics.normal import gaussian_delta
@@ -17,7 +18,6 @@ from wane.theorems.contraction import recursion as contraction
 from wane.theorems.lemmas import (
     loss_moduli as rows,
     modulus_programme as programme,
-    rollout,
     sampled_steps,
 )
 from wane.theorems.lemmas.tangent_programme import Stretch, solve
@@ -135,7 +135,7 @@ def test_restarts(case):
 
 @cases(SHEET, "saddle_switch_scan")
 def test_saddle(case):
-    value, leading = rollout.saddle_switch(
+    value, leading = programme.saddle_switch(
         case["two_eta_L"], case["eta_beta"], case["sigma2"], case["D"], case["T"]
     )
     agree(value, case["value"][0])

@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from oracles.rollout import certificate, shifts_spent
 from wane.describe.chain import Direction
 from wane.guarantees import GaussianDP
 from wane.theorems.lemmas import isotonic
@@ -29,11 +30,11 @@ from wane.theorems.lemmas.modulus_programme import (
     least_constant,
     least_over_windows,
     optimal_path,
+    saddle_switch,
     value,
     values,
 )
 from wane.theorems.lemmas.programme import LEAST
-from wane.theorems.lemmas.rollout import certificate, saddle_switch, shifts_spent
 from wane.theorems.lemmas.sampled_steps import (
     SampledRun,
     Split,

@@ -58,8 +58,7 @@ from wane.theorems.lemmas.family import Profile
 from wane.theorems.lemmas.isotonic import mu_squared
 from wane.theorems.lemmas.kinetic import Contraction, steering_cost
 from wane.theorems.lemmas.letters import kinetic_letters_of
-from wane.theorems.lemmas.modulus_programme import Steps, value
-from wane.theorems.lemmas.rollout import saddle_switch
+from wane.theorems.lemmas.modulus_programme import Steps, saddle_switch, value
 from wane.theorems.lemmas.tracking import tracked_distances
 from wane.theorems.log_sobolev import dynamics as langevin
 from wane.theorems.log_sobolev.spread import tracked_log_sobolev

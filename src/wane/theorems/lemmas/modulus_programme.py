@@ -25,6 +25,8 @@ LARGEST = 1e300
 """Where reaches beyond this are cut: smaller, so on the safe side."""
 EXPLICIT_TERMS = 1 << 20
 """Sums are taken term by term up to here; beyond, by chords of a convex function."""
+MOST_SWITCHES = 1 << 20
+"""Of so many leading steps at most it is asked whether the switch comes after them."""
 _STRETCH = 600.0
 _EULER = 0.57721566490153286
 
@@ -218,3 +220,24 @@ def _harmonic(log_factor: float, count: int) -> float:
 
 def _margin(count: int) -> float:
     return 8e-16 * (count + 64.0)
+
+
+def saddle_switch(
+    jump: float, bend: float, variance: float, distance: float, count: int
+) -> tuple[float, int]:
+    """mu^2 of steps with `psi(w) = min(w + jump^2, (1 + bend^2) w)`, and the number K that jump.
+
+    Claim.  First K steps with (c, h) = (1, jump^2), then the others with (1 + bend^2, 0): exact,
+    as the path falls through the place where the two branches meet once.
+    """
+    if bend == 0.0:
+        return least_constant(0.0, 0.0, variance, distance, count)[1], 0
+    steps = min(count, MOST_SWITCHES)
+    leading = np.arange(steps + 1, dtype=np.float64)
+    q = -np.expm1(-(steps - leading) * math.log1p(bend * bend)) / (bend * bend)
+    with np.errstate(divide="ignore"):
+        cost = distance**2 / (q + leading)
+    upper = special.digamma(q + leading + 1.0)
+    cost += jump**2 * (upper - special.digamma(q + 1.0) + 1e-15 * (1.0 + np.abs(upper)))
+    best = int(np.argmin(cost))
+    return inflate(float(cost[best]) / variance, 1e-13), best

@@ -1,4 +1,4 @@
-"""Feasible points of the programme, for any modulus, and the programme of saddle problems.
+"""Feasible points of the programme of moduli, for any modulus.
 
 Whatever a search comes up with, its value is recomputed at a path that satisfies the constraints:
 `0 <= u_{t+1} <= phi_t(u_t)` and `u_T = 0`.  That value is a certificate.
@@ -10,15 +10,12 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy import special
 
 from wane.numerics.rounding import inflate
 from wane.theorems.lemmas.moduli import Modulus
-from wane.theorems.lemmas.modulus_programme import Steps, least_constant, optimal_path
+from wane.theorems.lemmas.modulus_programme import Steps, optimal_path
 
 Phi = Callable[[float], float]
-
-MOST_SWITCHES = 1 << 20
 
 
 def certificate(
@@ -109,24 +106,3 @@ def polished(
             return min(found, best), points
         best = found
     return best, points
-
-
-def saddle_switch(
-    jump: float, bend: float, variance: float, distance: float, count: int
-) -> tuple[float, int]:
-    """mu^2 of steps with `psi(w) = min(w + jump^2, (1 + bend^2) w)`, and the number K that jump.
-
-    Claim.  First K steps with (c, h) = (1, jump^2), then the others with (1 + bend^2, 0): exact,
-    as the path falls through the place where the two branches meet once.
-    """
-    if bend == 0.0:
-        return least_constant(0.0, 0.0, variance, distance, count)[1], 0
-    steps = min(count, MOST_SWITCHES)
-    leading = np.arange(steps + 1, dtype=np.float64)
-    q = -np.expm1(-(steps - leading) * math.log1p(bend * bend)) / (bend * bend)
-    with np.errstate(divide="ignore"):
-        cost = distance**2 / (q + leading)
-    upper = special.digamma(q + leading + 1.0)
-    cost += jump**2 * (upper - special.digamma(q + 1.0) + 1e-15 * (1.0 + np.abs(upper)))
-    best = int(np.argmin(cost))
-    return inflate(float(cost[best]) / variance, 1e-13), best
