@@ -318,12 +318,20 @@ def test_a_key_is_named_as_the_signature_names_it(signed, capsys, tmp_path):
         ["key", "new", "--out", "{key}"],
         ["verify", "{release}/certificate.json", "--identity", "{key}.pub"],
         ["verify", "{release}", "--identity", "{none}"],
+        ["verify", "{none}", "--identity", "{key}.pub"],
     ],
 )
 def test_wrong_commands_are_told_in_one_line(signed, words, capsys):
     known = {"release": signed / "release", "key": signed / "signer", "none": signed / "none"}
     assert main([word.format(**known) for word in words]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_folder_that_is_not_there_is_not_called_a_document(signed, capsys):
+    known = ["--identity", str(signed / "signer.pub")]
+    for place, said in (("none", "no folder of that name"), ("release/model.npz", "a document")):
+        assert main(["verify", str(signed / place), *known]) == 2
+        assert f"got {said};" in capsys.readouterr().err
 
 
 def test_the_published_schemas_are_those_of_the_package():

@@ -122,8 +122,9 @@ def _unsigned(place: Path, identity: str) -> tuple[str, ...]:
     from wane import signing
 
     if not place.is_dir():
+        found = "a document" if place.exists() else "no folder of that name"
         raise InvalidDescription(
-            "--identity must go with the folder of a release, got a document; a signature covers "
+            f"--identity must go with the folder of a release, got {found}; a signature covers "
             "all files of the folder."
         )
     return signing.check_signature(place, signing.read_identity(identity))
