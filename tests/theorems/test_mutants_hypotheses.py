@@ -23,11 +23,12 @@ from wane.describe import (
     WithoutReplacement,
 )
 from wane.describe.chain import Direction, Overdamped, Question, Reference, Target, Underdamped
-from wane.describe.domains import MCP, Diameter
+from wane.describe.domains import MCP, Ball, Diameter, OwnProx
 from wane.errors import Unreachable
 from wane.theorems import chain_hypotheses, hypotheses
 from wane.theorems.chain_hypotheses import about, largest_contracting_step
 from wane.theorems.lemmas.letters import kinetic_letters_of
+from wane.theorems.lemmas.positions import FEW_ROWS
 from wane.theorems.registry import THEOREMS
 from wane.theorems.theorem import Answers, Facts, ask
 
@@ -67,6 +68,22 @@ def test_a_hundred_thousand_batches_and_no_more():
     run = make_run(records=100_000, batches=ShuffledOnce(1))
     assert hypotheses.few_positions(run).holds is True
     assert hypotheses.few_positions(replace(run, records=100_001)).holds is False
+
+
+def test_schedules_of_as_many_phases_as_are_looked_at():
+    made = [Phase(1, 0.1 + n * 1e-6, GradientNoise(1.0)) for n in range(FEW_ROWS + 1)]
+    for hypothesis in (hypotheses.short_schedule, hypotheses.known_modulus):
+        assert hypothesis(phases(*made[:-1])).holds is True
+        found = hypothesis(phases(*made))
+        assert found.holds is False and f"{FEW_ROWS + 1} phases" in found.because
+
+
+def test_who_vouches_for_a_prox_is_said():
+    """Of a prox of the user's own; a ball needs nobody."""
+    own = small(domain=OwnProx("mine", diameter=2.0))
+    ball = small(domain=Ball(radius=1.0))
+    assert hypotheses.bounded_domain(ball).because == "diameter=2"
+    assert hypotheses.bounded_domain(own).because == 'diameter=2, as declared of the prox "mine"'
 
 
 def test_what_is_declared_of_gradients_is_said():
@@ -272,6 +289,19 @@ def test_the_longest_step_of_fast_and_slow_chains():
     assert found[0] == pytest.approx(8.0 * found[1], rel=1e-6)
 
 
+def test_the_longest_step_depends_on_the_curvature_times_the_inverse_mass():
+    chain = Underdamped(Target(1.0, 2.0, 2), 0.05, 100, friction=2.0)
+    other = replace(chain, target=Target(4.0, 8.0, 2), inverse_mass=0.25)
+    found = [largest_contracting_step(kinetic_letters_of(one)) for one in (chain, other)]
+    assert found[0] == pytest.approx(found[1], rel=1e-6)
+
+
+def test_without_strong_convexity_no_step_contracts():
+    flat = replace(HEAVY, target=Target(0.0, 2.0, 2))
+    found = chain_hypotheses.short_kinetic_step(Question(flat, 2.0, WAY))
+    assert found.holds is False and "strong convexity" in found.because
+
+
 def test_the_longest_step_contracts_and_a_longer_one_does_not():
     most = largest_contracting_step(kinetic_letters_of(LONG))
     short = chain_hypotheses.short_kinetic_step
@@ -310,3 +340,12 @@ def test_a_theorem_is_summed_up_by_its_first_line():
         "Every use of a record is one Gaussian mechanism, and their squares add up."
     )
     assert replace(found, formula=lambda run: run).summary == ""
+
+
+def test_what_is_missing_is_told_from_what_fails():
+    """With the cure of each."""
+    silent = hypotheses.smooth(small(objective=Objective(gradient_bound=1.0)))
+    words = "the losses are smooth: not declared (smoothness is not declared); try objective"
+    assert silent.complaint.startswith(words)
+    failing = hypotheses.bounded_domain(small()).complaint
+    assert "diameter: fails (the domain is unbounded); try domain.diameter" in failing

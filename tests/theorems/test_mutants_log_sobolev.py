@@ -161,9 +161,10 @@ def test_langevin_dynamics_in_forty_digits(m):
 @pytest.mark.parametrize("eta", [0.1, 0.9, 1.0, 1.3, 1.9])
 @pytest.mark.parametrize("steps", [1, 2, 3, 50])
 @pytest.mark.parametrize("start", [0.0, 0.8])
-def test_an_isotropic_quadratic_step_by_step(eta, steps, start):
+@pytest.mark.parametrize("m", [1.0, 0.5])
+def test_an_isotropic_quadratic_step_by_step(eta, steps, start, m):
     """Means and variances of both chains, by their recursions."""
-    S, m, tau = 0.6, 1.0, 0.4
+    S, tau = 0.6, 0.4
     mean, variance, c = mp.mpf(0), mp.mpf(start), 1 - mp.mpf(eta) * m
     for _ in range(steps):
         mean = c * mean + mp.mpf(eta) * mp.mpf(S)
@@ -225,6 +226,7 @@ def test_tracking_at_its_ends():
     still = LangevinStep(1.0, 0.0, 0.5, 0.5)
     assert still.repeat == 1
     assert tracked_bound([still]) == 0.0, "without a difference nothing leaks"
+    assert tracked_bound([still], start_spread=1.0) == 0.0
     moved = LangevinStep(1.0, 0.4, 0.5, 0.5)
     unknown = tracked_bound([moved, moved], start_spread=math.inf)
     assert unknown == pytest.approx(2 * 0.4**2 * 0.5 / (4 * 0.5), rel=1e-13)
@@ -386,6 +388,22 @@ def test_times_and_temperatures_below_zero_are_refused(wrong):
     known = {"gradient_sensitivity": 0.4, "temperature": 1.0, "time": 1.0, "constant": 1.0}
     with pytest.raises(InvalidDescription, match=next(iter(wrong))):
         optimal_split(**(known | wrong))
+
+
+def test_the_longest_step_whose_formula_holds_and_the_longest_time():
+    longest = {"strong_convexity": 0.5, "smoothness": 1.5, "step_size": 1.0, "steps": 3}
+    known = {"gradient_sensitivity": 0.4, "temperature": 1.0, **longest}
+    assert strongly_convex(**known) > 0.0, "2/(m + M) itself"
+    with pytest.raises(InvalidDescription, match="step_size"):
+        strongly_convex(**(known | {"step_size": 1.001}))
+    assert settling(1e3) == 1.0, "no more than its limit"
+    assert LangevinStep(1.0, 0.4, 0.5, 0.5).stretched(0.0) == 0.0, "a point stays one"
+    times = {"gradient_sensitivity": 0.4, "temperature": 1.0, "time": 1.0}
+    with pytest.raises(InvalidDescription, match="strong_convexity"):
+        langevin_mu(**times, strong_convexity=-0.5)
+    for split in (0.0, -0.5, 1.5):
+        with pytest.raises(InvalidDescription, match="split"):
+            fixed_split(**times, constant=1.0, split=split)
 
 
 def test_no_law_is_narrower_than_its_last_noise():
