@@ -292,3 +292,12 @@ def test_diffusions_before_a_kernel():
         exact = after(profile, ROWS, e)
         assert abs(upper(proven, e) - exact) <= mp.mpf("1e-9") * exact
         near_and_not_below(claimed.delta(e), exact, "1e-9")
+
+
+def test_a_kernel_that_forgets_everything_leaves_no_divergence_of_what_has_none():
+    """And one that keeps something leaves an infinite one."""
+    before = PureDP(math.inf)
+    assert math.isinf(before.renyi(2.0))
+    forgets = MarkovKernel(np.array([[0.25, 0.75], [0.25, 0.75]]))
+    assert AmplifiedGuarantee(before, forgets).renyi(2.0) == 0.0
+    assert AmplifiedGuarantee(before, MarkovKernel(np.array(ROWS))).renyi(2.0) > 0.0

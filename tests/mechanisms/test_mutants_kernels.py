@@ -11,6 +11,7 @@ from wane.errors import InvalidDescription
 from wane.mechanisms import MarkovKernel
 from wane.theorems.kernel import matrices
 from wane.theorems.kernel.amplification import pure_renyi
+from wane.theorems.kernel.balance import Balance
 from wane.theorems.kernel.known import Known
 from wane.theorems.kernel.pairs import rounding
 from wane.theorems.kernel.turns import TurnedWalk
@@ -210,3 +211,15 @@ def test_divergences_of_pure_privacy_in_eighty_digits(order):
         exact = mp.log((mp.exp(a * e) + mp.exp((1 - a) * e)) / (1 + mp.exp(e))) / (a - 1)
         found = pure_renyi(order, epsilon)
         assert exact <= found <= epsilon * (1.0 + 1e-15), epsilon
+
+
+def test_a_walk_whose_steps_weigh_the_same_both_ways_is_balanced():
+    """A chain of three states, drawn to the last; its weights are those of the settled law."""
+    rows = np.array([[0.5, 0.5, 0.0], [0.125, 0.375, 0.5], [0.0, 0.25, 0.75]])
+    made = Balance.of(sparse.csr_array(rows), 0.0)
+    assert made is not None
+    assert (made.weights / made.weights[0]).tolist() == pytest.approx([1.0, 4.0, 8.0], rel=1e-14)
+    assert 0.0 < made.error < 1e-14
+    assert made.unevenness == pytest.approx(8.0, rel=1e-14)
+    turned = np.array([[0.5, 0.375, 0.125], [0.125, 0.5, 0.375], [0.375, 0.125, 0.5]])
+    assert Balance.of(sparse.csr_array(turned), 0.0) is None, "it goes round one way"
