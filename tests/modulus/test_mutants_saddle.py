@@ -68,6 +68,20 @@ def test_lipschitz_steps_are_never_rounded_down():
         assert exact <= found <= exact * (1 + mp.mpf("1e-11")), game
 
 
+@pytest.mark.parametrize("large", ["gradient_difference_bound", "noise_std"])
+def test_one_large_number_loses_digits_alone(large):
+    """The logarithm of either is raised, or lowered, by what it may have lost."""
+    draw = np.random.default_rng(10)
+    for _ in range(500):
+        numbers = {"gradient_difference_bound": 1.0, "noise_std": 1.0}
+        eta, numbers[large] = (10.0 ** draw.uniform([-0.01, -140.0], [0.01, 140.0])).tolist()
+        game = NoisyDescentAscent(
+            smoothness=0.95 / eta, records=1, steps=2, step_size=eta, **numbers
+        )
+        exact, found = closed_form(game), saddle._hidden(game)
+        assert exact <= found <= exact * (1 + mp.mpf("1e-11")), game
+
+
 def in_sets(count):
     """Games that contract, in sets of which a few or all steps see the other side."""
     draw = np.random.default_rng(8)
