@@ -142,3 +142,28 @@ def test_calibration_meets_its_target_and_wastes_little() -> None:
         calibrated_iterated_laplace(target, sensitivity=1.0, proportions=(1.0,))
     with pytest.raises((InvalidDescription, Unreachable)):
         calibrated_iterated_laplace(PrivacyTarget(mu=1.0), sensitivity=1.0)
+
+
+@pytest.mark.parametrize("scales", [(1,), (4,), (2, 5)])
+def test_the_least_shift_costs_what_the_law_says(scales: tuple[int, ...]) -> None:
+    """One unit, which is not none; and just below the level of pure privacy hardly anything."""
+    law, made = brute_law(scales, 300), LaplaceSumDP(1, scales)
+    own, other = law[1:], law[:-1]
+    for share in (0.0, 0.5, 0.99, 1.0 - 1e-9):
+        epsilon = share * made.pure_epsilon
+        exact = float(np.maximum(own - math.exp(epsilon) * other, 0.0).sum())
+        assert exact - 1e-13 <= made.delta(epsilon) <= exact + 1e-9
+    for delta in (1e-3, 1e-6):
+        found = made.epsilon(delta)
+        assert 0.0 < found <= made.pure_epsilon
+        assert float(np.maximum(own - math.exp(found) * other, 0.0).sum()) <= delta
+
+
+def test_a_shift_beyond_the_law_and_none_at_all() -> None:
+    far, near = LaplaceSumDP(10**6, (2,)), LaplaceSumDP(0, (2,))
+    assert far.delta(0.0) == 1.0 and far.delta(far.pure_epsilon) == 0.0
+    assert far.renyi(2.0) == far.pure_epsilon
+    assert near.delta(0.0) == near.epsilon(0.0) == near.renyi(3.0) == 0.0
+    for wrong in (-1, -2):
+        with pytest.raises(InvalidDescription, match="shift"):
+            LaplaceSumDP(wrong, (2,))

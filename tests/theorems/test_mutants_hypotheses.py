@@ -13,6 +13,7 @@ from wane.describe import (
     Adjacency,
     Fact,
     FactKind,
+    FullBatch,
     GradientNoise,
     Objective,
     Phase,
@@ -109,6 +110,16 @@ def test_coins_that_choose_a_batch_need_a_bound_on_whole_gradients():
     assert hypotheses.bounded_gradient(chosen).holds is None
     both = replace(apart, gradient_bound=2.0)
     assert hypotheses.bounded_gradient(replace(chosen, objective=both)).holds is True
+
+
+def test_records_keep_their_places_unless_one_is_added_to_batches():
+    for adjacency, batches, held in (
+        (Adjacency.REPLACE_ONE, ShuffledOnce(5), True),
+        (Adjacency.ADD_REMOVE, FullBatch(), True),
+        (Adjacency.ADD_REMOVE, ShuffledOnce(5), False),
+    ):
+        run = small(adjacency=adjacency, batches=batches)
+        assert hypotheses.records_stay_in_place(run).holds is held
 
 
 def test_the_first_silent_phase_is_named():
@@ -291,9 +302,11 @@ def test_the_longest_step_of_fast_and_slow_chains():
 
 def test_the_longest_step_depends_on_the_curvature_times_the_inverse_mass():
     chain = Underdamped(Target(1.0, 2.0, 2), 0.05, 100, friction=2.0)
-    other = replace(chain, target=Target(4.0, 8.0, 2), inverse_mass=0.25)
-    found = [largest_contracting_step(kinetic_letters_of(one)) for one in (chain, other)]
-    assert found[0] == pytest.approx(found[1], rel=1e-6)
+    for scale in (4.0, 0.01):
+        target = Target(scale, 2.0 * scale, 2)
+        other = replace(chain, target=target, inverse_mass=1.0 / scale)
+        found = [largest_contracting_step(kinetic_letters_of(one)) for one in (chain, other)]
+        assert found[0] == pytest.approx(found[1], rel=1e-6)
 
 
 def test_without_strong_convexity_no_step_contracts():

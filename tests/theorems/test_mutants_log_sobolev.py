@@ -144,6 +144,9 @@ def test_a_start_that_is_only_finite_at_low_orders_is_asked_below_them():
     assert warm_start(9.0, lambda b: 1.0 if b < 1.5 else math.inf, time=0.1, **known) == math.inf
     assert warm_start(9.0, lambda _: 0.0, time=0.1, **known) == 0.0
     assert warm_start(9.0, lambda _: 1.0, time=1e6, **known) > 0.0
+    for order in (1.0, 0.5):
+        with pytest.raises(InvalidDescription, match="order"):
+            warm_start(order, lambda _: 0.0, time=0.1, **known)
 
 
 @pytest.mark.parametrize("m", [0.0, 1e-12, 0.4, 30.0])
