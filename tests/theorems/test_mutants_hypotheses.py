@@ -23,7 +23,15 @@ from wane.describe import (
     ShuffledOnce,
     WithoutReplacement,
 )
-from wane.describe.chain import Direction, Overdamped, Question, Reference, Target, Underdamped
+from wane.describe.chain import (
+    Direction,
+    Overdamped,
+    PointStart,
+    Question,
+    Reference,
+    Target,
+    Underdamped,
+)
 from wane.describe.domains import MCP, Ball, Diameter, OwnProx
 from wane.errors import Unreachable
 from wane.theorems import chain_hypotheses, hypotheses
@@ -122,6 +130,15 @@ def test_records_keep_their_places_unless_one_is_added_to_batches():
         assert hypotheses.records_stay_in_place(run).holds is held
 
 
+def test_the_longest_step_must_contract():
+    """Where nothing bounds the set: 1 - 5 * 0.6 is -2, whichever phase has that step."""
+    round_ = Objective(gradient_bound=1.0, smoothness=0.5, strong_convexity=0.0, ridge=0.1)
+    short, long = Phase(2, 0.5, GradientNoise(1.0)), Phase(2, 5.0, GradientNoise(1.0))
+    for made, held in (((short,), True), ((short, long), False), ((long, short), False)):
+        found = hypotheses.bounded_distance(phases(*made, objective=round_))
+        assert found.holds is held
+
+
 def test_the_first_silent_phase_is_named():
     silent = [Phase(2, eta, GradientNoise(0.0)) for eta in (0.5, 0.4)]
     run = phases(Phase(2, 0.3, GradientNoise(1.0)), *silent)
@@ -191,6 +208,8 @@ def test_the_ridge_counts_in_the_flattest_direction_and_in_the_steepest():
     run = small(objective=replace(steep, ridge=0.2), step_size=0.8)
     assert hypotheses.flattest_direction_rules(run).holds is True
     assert "1.92" in hypotheses.flattest_direction_rules(run).because
+    run = small(objective=steep, step_size=1.0)
+    assert hypotheses.flattest_direction_rules(run).holds is True, "2 itself"
 
 
 def test_why_no_modulus_is_known():
@@ -264,6 +283,7 @@ def test_friction_is_compared_with_both_curvatures_times_the_inverse_mass():
     found = heavy(Question(replace(chain, friction=0.999), 2.0, WAY))
     least = float(found.remedy.split()[-1])
     assert found.holds is False and 1.0 <= least <= 1.0 + 1e-15
+    assert heavy(Question(HEAVY, 2.0, WAY)).holds is True, "4 is no less than 3, though 2 is"
     odd = Underdamped(Target(1.0, 2.0, 2), 0.01, 100, friction=0.9)
     least = float(heavy(Question(odd, 2.0, WAY)).remedy.split()[-1])
     assert least**2 >= 3.0, "what is asked for suffices"
@@ -275,6 +295,13 @@ def test_potentials_may_be_flat_and_not_bent_downwards():
         asked = Question(Overdamped(target, 0.01, 100), 2.0, WAY)
         assert chain_hypotheses.convex(asked).holds is held
         assert chain_hypotheses.strongly_convex(asked).holds is (m > 0.0)
+
+
+def test_a_start_of_which_nothing_is_known_has_no_warm_up():
+    chain = Overdamped(Target(1.0, 2.0, 2), 0.01, 100)
+    for start, held in ((PointStart(0.5), True), (PointStart(0.0), True), (PointStart(), None)):
+        found = chain_hypotheses.known_start(Question(replace(chain, start=start), 2.0, WAY))
+        assert found.holds is held
 
 
 def test_friction_that_only_balances_the_curvature_has_no_step():

@@ -349,6 +349,8 @@ def test_spreads_of_single_steps_are_not_rounded_down():
         tau, eta, start = (10.0 ** draw.uniform(-2, 2, 3)).tolist()
         step = LangevinStep(float(draw.uniform(0.1, 1.0)), 1.0, tau, eta)
         exact = mp.mpf(step.lipschitz) ** 2 * mp.mpf(start) + 2 * mp.mpf(eta) * mp.mpf(tau)
+        stretched = Fraction(step.lipschitz) ** 2 * Fraction(start)
+        assert stretched <= Fraction(step.stretched(start))
         assert exact <= step.noisy(start) <= exact * (1 + mp.mpf("1e-14"))
         assert step.noisy(0.0) >= 2 * mp.mpf(eta) * mp.mpf(tau)
 
@@ -404,6 +406,13 @@ def test_the_longest_step_whose_formula_holds_and_the_longest_time():
     times = {"gradient_sensitivity": 0.4, "temperature": 1.0, "time": 1.0}
     with pytest.raises(InvalidDescription, match="strong_convexity"):
         langevin_mu(**times, strong_convexity=-0.5)
+    curved = {"temperature": 1.0, "step_size": 0.1}
+    with pytest.raises(InvalidDescription, match="start_spread"):
+        settled_constant(strong_convexity=1.0, smoothness=1.0, start_spread=-0.5, **curved)
+    with pytest.raises(InvalidDescription, match="start_variance"):
+        quadratic_law(
+            gradient_sensitivity=0.4, curvature=1.0, steps=2, start_variance=-0.5, **curved
+        )
     for split in (0.0, -0.5, 1.5):
         with pytest.raises(InvalidDescription, match="split"):
             fixed_split(**times, constant=1.0, split=split)
