@@ -284,6 +284,8 @@ def test_friction_is_compared_with_both_curvatures_times_the_inverse_mass():
     least = float(found.remedy.split()[-1])
     assert found.holds is False and 1.0 <= least <= 1.0 + 1e-15
     assert heavy(Question(HEAVY, 2.0, WAY)).holds is True, "4 is no less than 3, though 2 is"
+    light = replace(HEAVY, friction=1.6)
+    assert heavy(Question(light, 2.0, WAY)).holds is False, "2.56 is less than 3"
     odd = Underdamped(Target(1.0, 2.0, 2), 0.01, 100, friction=0.9)
     least = float(heavy(Question(odd, 2.0, WAY)).remedy.split()[-1])
     assert least**2 >= 3.0, "what is asked for suffices"

@@ -85,6 +85,30 @@ def test_the_widest_law_of_a_run(losses, adjacency, domain, steps, start):
     assert exact * (1 - mp.mpf("1e-10")) <= fact.value <= exact
 
 
+@pytest.mark.parametrize(
+    ("adjacency", "least"),
+    [(Adjacency.REPLACE_ONE, 5), (Adjacency.ZERO_OUT, 4), (Adjacency.ADD_REMOVE, 4)],
+)
+def test_strongly_convex_losses_contract_least_with_a_record_less(adjacency, least):
+    """The law of the data set with fewer records is the widest of all."""
+    curved = Objective(gradient_difference_bound=1.0, smoothness=M, strong_convexity=0.2)
+    made = tracked_log_sobolev(run(objective=curved, adjacency=adjacency, steps=9))
+    square = (1 - mp.mpf(ETA) * mp.mpf(0.2) * least / 5) ** 2
+    exact = (mp.mpf(ETA) * mp.mpf(STD)) ** 2 * (1 - square**9) / (1 - square)
+    assert exact <= 1 / mp.mpf(made.value) <= exact * (1 + mp.mpf("1e-11"))
+
+
+@pytest.mark.parametrize("steps", [300, 1000])
+def test_spreads_of_long_runs_are_not_rounded_down(steps):
+    """Exponents of some hundred lose digits."""
+    for n in range(40):
+        eta = 0.2 + 0.01 * n
+        made = tracked_log_sobolev(run(objective=BENT, step_size=eta, steps=steps))
+        square, fresh = (1 + mp.mpf(eta) * mp.mpf(M)) ** 2, (mp.mpf(eta) * mp.mpf(STD)) ** 2
+        exact = fresh * (square**steps - 1) / (square - 1)
+        assert exact <= 1 / mp.mpf(made.value) <= exact * (1 + mp.mpf("1e-11"))
+
+
 def test_only_equal_full_batches_with_noise_are_tracked():
     phases = [Phase(2, ETA, GradientNoise(STD)), Phase(2, 0.5, GradientNoise(STD))]
     for wrong, words in (
@@ -177,6 +201,12 @@ def test_an_isotropic_quadratic_step_by_step(eta, steps, start, m):
     found = quadratic_law(**known, steps=steps, start_variance=start)
     assert exact <= found <= exact * (1 + mp.mpf("1e-12"))
     assert quadratic_law(**known, steps=0, start_variance=start) == 0.0
+    assert quadratic_law(**known, steps=steps) >= found, "from a point, if nothing is said"
+    assert quadratic_law(**known, steps=steps) == quadratic_law(
+        **known, steps=steps, start_variance=0.0
+    )
+    with pytest.raises(InvalidDescription, match="steps"):
+        quadratic_law(**known, steps=-1)
 
 
 def test_no_sensitivity_of_about_one_leaks_nothing():
@@ -413,6 +443,10 @@ def test_the_longest_step_whose_formula_holds_and_the_longest_time():
         quadratic_law(
             gradient_sensitivity=0.4, curvature=1.0, steps=2, start_variance=-0.5, **curved
         )
+    with pytest.raises(InvalidDescription, match="gradient_sensitivity"):
+        composition(**(times | {"gradient_sensitivity": -0.5}))
+    with pytest.raises(InvalidDescription, match="step_size"):
+        strongly_convex(**(known | {"step_size": -0.5}))
     for split in (0.0, -0.5, 1.5):
         with pytest.raises(InvalidDescription, match="split"):
             fixed_split(**times, constant=1.0, split=split)
