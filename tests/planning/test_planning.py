@@ -4,27 +4,47 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from wane import Ball, Diameter, GradientNoise, InvalidDescription, NoisyDescent, Objective, plan
+from wane import (
+    Ball,
+    Diameter,
+    GradientNoise,
+    InvalidDescription,
+    NoisyDescent,
+    Objective,
+    PublicRecords,
+    plan,
+)
 from wane.cli.main import main
 from wane.describe.fields import run_from_fields
 from wane.planning import Problem, excess_risk_of, plan_descent
-from wane.planning.risk import EqualSteps, Landscape, risk_of_steps
+from wane.planning.risk import EqualSteps, Landscape, risk_of_steps, square_after
 
 
 def exact_quadratic_risk(
-    steps: list[EqualSteps], curvature: float, ridge: float, target: float, dimension: int
+    steps: list[EqualSteps],
+    curvature: float,
+    ridge: float,
+    target: float,
+    dimension: int,
+    *,
+    gap: float = 0.0,
 ) -> float:
-    """E of h/2 |x - t|^2 after the steps on the whole space, by mean and variance."""
+    """E of h/2 |x - t|^2 after the steps on the whole space, by mean and variance.
+
+    Public records have the same curvature and a gradient that is larger by `gap` everywhere.
+    """
     mean, variance = 0.0, 0.0
     for phase in steps:
         h = 0.0 if phase.cool_down else curvature
         factor, pull = 1.0 - phase.size * (h + ridge), phase.size * h * target
+        pull -= phase.size * gap * phase.public
         for _ in range(phase.count):
             mean = factor * mean + pull
             variance = factor * factor * variance + (phase.size * phase.noise) ** 2
@@ -32,13 +52,14 @@ def exact_quadratic_risk(
 
 
 def drawn_steps(rng: np.random.Generator, high: float) -> list[EqualSteps]:
-    """A few phases of any order; steps up to the edge of stability, cool-downs among them."""
+    """A few phases of any order and kind; steps up to the edge of stability."""
+    kinds = ({}, {}, {}, {"cool_down": True}, {"public": True})
     phases = [
         EqualSteps(
             int(rng.integers(1, 12)),
             float(10.0 ** rng.uniform(-3.0, math.log10(1.99))) / high,
             float(10.0 ** rng.uniform(-3.0, 1.0)),
-            cool_down=bool(rng.random() < 0.2),
+            **kinds[int(rng.integers(5))],
         )
         for _ in range(int(rng.integers(1, 6)))
     ]
@@ -57,14 +78,46 @@ def test_no_risk_is_below_that_of_a_quadratic() -> None:
         ridge = float(rng.choice([0.0, high * 10.0 ** rng.uniform(-3.0, 0.0)]))
         radius, dimension = float(10.0 ** rng.uniform(-1.0, 1.0)), int(rng.integers(1, 5))
         steps = drawn_steps(rng, high + ridge)
-        land = Landscape(low + ridge, high + ridge, dimension, ridge, radius, 1e6)
+        gap = float(rng.choice([0.0, 10.0 ** rng.uniform(-3.0, 0.0)]))
+        land = Landscape(low + ridge, high + ridge, dimension, ridge, radius, 1e6, gap)
         bound = risk_of_steps(land, steps)
-        for share in (0.0, 0.3, 1.0):
+        for share, sign in ((0.0, 1.0), (0.3, -1.0), (1.0, 1.0), (1.0, -1.0)):
             curvature = low + share * (high - low)
-            exact = exact_quadratic_risk(steps, curvature, ridge, radius, dimension)
+            exact = exact_quadratic_risk(steps, curvature, ridge, radius, dimension, gap=sign * gap)
             assert exact <= bound * (1.0 + 1e-12)
             closest = min(closest, bound / exact if exact > 0.0 else math.inf)
     assert closest < 1.001  # equal steps on isotropic quadratics are met exactly
+
+
+@pytest.mark.parametrize("public", [False, True])
+@pytest.mark.parametrize("factor, noise", [(0.9, 0.2), (0.9, 0.3), (0.7, 0.3), (0.5, 0.3)])
+def test_the_ball_makes_noise_push_inwards(factor: float, noise: float, public: bool) -> None:
+    """The closed form without the ball is too small for a minimiser on its edge, by up to 7 %."""
+    count, size = 5, 1.0 - factor
+    kind = {"public": True} if public else {"cool_down": True}
+    steps = EqualSteps(count, size, noise / size, **kind)
+    # a ridge of one on steps without records; public losses x^2/2, gradients 1 away at x = 1
+    land = Landscape(1.0, 1.0, 1, 0.0 if public else 1.0, 1.0, 1e6, 1.0)
+    rng = np.random.default_rng(5)
+    x = np.ones(200_000)
+    for _ in range(count):
+        x = np.clip(factor * x + noise * rng.standard_normal(x.shape), -1.0, 1.0)
+    square = (x - 1.0) ** 2
+    error = float(square.std()) / math.sqrt(len(x))
+    free = (1.0 - factor**count) ** 2
+    free += noise * noise * sum(factor ** (2 * i) for i in range(count))
+    assert float(square.mean()) - 4.0 * error <= square_after(land, steps, 0.0)
+    if factor == 0.9:
+        assert float(square.mean()) - 4.0 * error > 1.01 * free
+
+
+def test_long_steps_on_public_records_settle() -> None:
+    land = Landscape(0.5, 1.0, 3, 0.0, 2.0, 1.0, 0.1)
+    assert square_after(land, EqualSteps(10**12, 1.0, 0.0, public=True)) == pytest.approx(0.04)
+    slow = EqualSteps(10**12, 1e-9, 0.0, public=True)
+    assert square_after(land, slow) == math.inf  # not followed so far
+    unknown = Landscape(0.5, 1.0, 3, 0.0, 2.0, 1.0)
+    assert square_after(unknown, EqualSteps(1, 1.0, 0.0, public=True)) == math.inf
 
 
 def projected_risk(
@@ -173,6 +226,68 @@ def test_plans_are_never_worse_than_no_step() -> None:
 @pytest.mark.slow
 def test_a_thousand_plans_are_never_worse_than_no_step() -> None:
     check_random_plans(range(1000), most_steps=60)
+
+
+PUBLIC: dict[str, Any] = {
+    "epsilon": 1.0,
+    "delta": 1e-6,
+    "gradient_bound": 1.0,
+    "smoothness": 1.0,
+    "strong_convexity": 0.1,
+    "dimension": 50,
+    "records": 2000,
+    "start_distance": 3.0,
+    "adjacency": "zero-out",
+    "most_steps": 400,
+}
+
+
+def test_public_records_lower_the_risk_as_far_as_they_are_alike() -> None:
+    """Steps on them come before and after, and the noise is that of the private ones between."""
+    alone = plan(**PUBLIC)
+    assert alone.run is not None and not alone.run.plan.public.any()
+    risks = []
+    for gap in (0.0, 0.003, 0.03, 0.1):
+        found = plan(**PUBLIC, public_records=500, public_gradient_gap=gap)
+        assert found.run is not None and found.certificate is not None
+        public = found.run.plan.public
+        assert public[0] and not public.all() and found.run.public is not None
+        assert found.run.public.records == 500
+        assert found.certificate.epsilon(1e-6) <= 1.0
+        assert found.excess_risk == excess_risk_of(found.run, public_gradient_gap=gap)
+        assert found.run.total_steps <= PUBLIC["most_steps"] + 64
+        h = 0.1  # the losses' least curvature, and gradients off by the gap, either way
+        steps = [
+            EqualSteps(p.repeat, p.step_size, float(s), public=p.public)
+            for p, s in zip(found.run.plan, found.run.gradient_noise_stds, strict=True)
+        ]
+        for sign in (1.0, -1.0):
+            exact = exact_quadratic_risk(steps, h, 0.0, 3.0, 50, gap=sign * gap)
+            assert exact <= found.excess_risk
+        risks.append(found.excess_risk)
+    assert risks == sorted(risks) and risks[1] < 0.2 * alone.excess_risk
+    assert risks[-1] < alone.excess_risk
+
+
+def test_public_records_that_are_not_alike_are_left_alone() -> None:
+    found = plan(**PUBLIC, public_records=500, public_gradient_gap=1.0)
+    assert found.run == plan(**PUBLIC).run
+
+
+def test_a_gap_is_asked_for() -> None:
+    for given in ({"public_records": 5}, {"public_gradient_gap": 0.1}):
+        with pytest.raises(InvalidDescription, match="must be given together"):
+            plan(**PUBLIC, **given)
+    found = plan(**PUBLIC, public_records=500, public_gradient_gap=0.01)
+    assert found.run is not None
+    with pytest.raises(InvalidDescription, match="public_gradient_gap must bound"):
+        excess_risk_of(found.run)
+    with pytest.raises(InvalidDescription, match="public_gradient_gap must be at least 0"):
+        excess_risk_of(found.run, public_gradient_gap=-1.0)
+    other = replace(found.run.objective, ridge=0.0, smoothness=2.0)
+    run = replace(found.run, public=PublicRecords(records=500, objective=other))
+    with pytest.raises(InvalidDescription, match=r"public\.objective must be absent"):
+        excess_risk_of(run, public_gradient_gap=0.01)
 
 
 def test_a_fixed_step_size_can_be_worse_than_none() -> None:
@@ -300,6 +415,17 @@ def test_the_command_prints_what_certify_reads(
     assert made["excess_risk"] <= made["output_perturbation_risk"] <= made["no_step_risk"]
     assert made["dynamics_paper_risk"] > made["excess_risk"]
     assert "objective perturbation" in picture.read_text()
+
+
+def test_the_command_counts_public_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["plan", "--mu", "0.5", *CONSTANTS, "--most-steps", "300"]
+    words += ["--public-records", "400", "--public-gradient-gap", "0.001"]
+    assert main([*words, "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["description"]["public"]["records"] == 400
+    assert 0 < made["public_steps"] < made["steps"]
+    assert main(words) == 0
+    assert f"{made['public_steps']} of them on public records" in capsys.readouterr().out
 
 
 def test_the_command_says_when_no_step_is_best(capsys: pytest.CaptureFixture[str]) -> None:

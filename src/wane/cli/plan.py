@@ -21,7 +21,7 @@ _SPREAD = 8.0
 
 def register(verb: Verb) -> None:
     """Add the command."""
-    words = "step sizes, steps, noise and ridge for the least certified risk"
+    words = "step sizes, steps, noise, ridge and public steps for the least certified risk"
     made = verb("plan", plan_command, words, spec=False)
     made.add_argument("--epsilon", type=number, help="target, with --delta")
     made.add_argument("--delta", type=number, help="of --epsilon")
@@ -44,6 +44,10 @@ def register(verb: Verb) -> None:
     )
     words = "replace-one (the default) or zero-out"
     made.add_argument("--adjacency", default="replace-one", metavar="A", help=words)
+    words = "public records, whose losses obey the same constants (with --public-gradient-gap)"
+    made.add_argument("--public-records", type=whole, metavar="k", help=words)
+    words = "how far their average gradient may be from that of the others"
+    made.add_argument("--public-gradient-gap", type=number, metavar="G", help=words)
     made.add_argument("--most-steps", type=whole, default=20_000, help="(default 20000)")
     made.add_argument("--plot", metavar="FILE", help="draw the risks against the target")
     made.add_argument("--force", action="store_true", help="replace the file")
@@ -71,6 +75,8 @@ def _constants(options: Namespace) -> dict[str, Any]:
         "records": options.records,
         "start_distance": options.start_distance,
         "adjacency": options.adjacency,
+        "public_records": options.public_records,
+        "public_gradient_gap": options.public_gradient_gap,
         "most_steps": options.most_steps,
     }
 
@@ -93,6 +99,7 @@ def _fields(found: Plan, target: dict[str, float | None]) -> dict[str, Any]:
         "steps": 0 if run is None else run.total_steps,
         "ridge": 0.0 if run is None else run.objective.ridge,
         "cool_down": 0 if run is None else run.cool_down,
+        "public_steps": 0 if run is None else int(run.plan.repeat[run.plan.public].sum()),
         "adjacency": found.problem.adjacency.value,
         "target": str(found.goal),
         "note": _note(found),
@@ -168,6 +175,7 @@ def _text(found: Plan, made: dict[str, Any]) -> str:
             f"{made['steps']} steps of size {sizes.max():.4g} to {sizes.min():.4g}, "
             f"noise {noise.min():.4g} to {noise.max():.4g} on the averaged gradient, "
             f"ridge {made['ridge']:.4g}, cool-down {made['cool_down']}, "
+            f"{made['public_steps']} of them on public records, "
             f"in a ball of radius {found.problem.start_distance:.6g} about the start"
         )
     noisy, printed = (_or_why_not(made[name]) for name in _WITH_HYPOTHESES)

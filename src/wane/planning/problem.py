@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from wane.arguments import Checked, Real, Whole
-from wane.describe import Adjacency, NoisyDescent, Objective, Schedule
+from wane.describe import Adjacency, NoisyDescent, Objective, PublicRecords, Schedule
 from wane.describe.choices import adjacency_of
 from wane.describe.domains import Ball
 from wane.describe.schedule import Phase
@@ -15,6 +15,8 @@ from wane.errors import InvalidDescription
 
 _SIZE = Real(least=1e-60, most=1e60, cure="change the units")
 _CONVEX = Real(least=0.0, cure="the risk of losses that are not convex is not certified")
+_GAP = Real(least=0.0, cure="leave it out where nothing is known of it")
+_COUNT = Whole(least=1, most=10**15)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,18 +34,29 @@ class Problem(Checked):
         start_distance: the averaged loss has a minimiser on the whole space, at most this far from
             the start, which is the origin.
         adjacency: which data sets are neighbours.
+        public_records: how many records are public, whose losses obey the same constants.
+        public_gradient_gap: within `start_distance` of the start the average gradient of the public
+            records is at most this far from that of the others; only the risk rests on it.
     """
 
     gradient_bound: Annotated[float, _SIZE]
     smoothness: Annotated[float, _SIZE]
     dimension: Annotated[int, Whole(least=1, most=10**12)]
-    records: Annotated[int, Whole(least=1, most=10**15)]
+    records: Annotated[int, _COUNT]
     start_distance: Annotated[float, _SIZE]
     strong_convexity: Annotated[float, _CONVEX] = 0.0
     adjacency: Annotated[Adjacency, adjacency_of] = Adjacency.REPLACE_ONE
+    public_records: Annotated[int, _COUNT] | None = None
+    public_gradient_gap: Annotated[float, _GAP] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if (self.public_records is None) is not (self.public_gradient_gap is None):
+            raise InvalidDescription(
+                "public_records and public_gradient_gap must be given together, got "
+                f"{self.public_records!r} and {self.public_gradient_gap!r}; without a gap no risk "
+                "of steps on public records is known."
+            )
         m = self.strong_convexity
         if m > self.smoothness:
             raise InvalidDescription(
@@ -77,6 +90,7 @@ class Problem(Checked):
 
     def run(self, phases: list[Phase], ridge: float) -> NoisyDescent:
         """Return the description of these phases, in the ball that contains the minimiser."""
+        public = self.public_records if any(phase.public for phase in phases) else None
         objective = Objective(
             gradient_bound=self.gradient_bound,
             smoothness=self.smoothness,
@@ -89,6 +103,7 @@ class Problem(Checked):
             "records": self.records,
             "domain": Ball(self.start_distance),
             "adjacency": self.adjacency,
+            "public": None if public is None else PublicRecords(records=public),
         }
         if len(phases) == 1:
             one = phases[0]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wane import arguments
 from wane.describe import FullBatch, LastIterate, NoisyDescent
@@ -24,6 +24,7 @@ RAISED = 1e-9
 """Relative amount that covers the rounding of a recursion of up to 1e5 steps."""
 MOST_TRACED = 10**5
 """Longer stretches of steps are bounded by contraction alone."""
+_GAP = arguments.Real(least=0.0)
 _VIRTUAL = (1.0, 2.0, 4.0, 0.5)
 """Sizes of the virtual step, relative to the last one."""
 
@@ -36,6 +37,7 @@ class EqualSteps:
     size: float
     noise: float
     cool_down: bool = False
+    public: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class Landscape:
     """F around its minimiser: curvature between `low` and `high`, in `dimension` parameters.
 
     `ridge` is the part of F that the loss does not have, `radius` bounds the distance of the
-    minimiser of L from the origin, and `gradient_bound` the gradient of L.
+    minimiser of L from the origin, and `gradient_bound` the gradient of L.  The average gradient of
+    public records is within `public_gap` of that of L.
     """
 
     low: float
@@ -52,6 +55,7 @@ class Landscape:
     ridge: float
     radius: float
     gradient_bound: float
+    public_gap: float = math.inf
 
     @property
     def reach(self) -> float:
@@ -60,17 +64,19 @@ class Landscape:
         return min(self.radius, steep)
 
 
-def excess_risk_of(run: NoisyDescent) -> float:
+def excess_risk_of(run: NoisyDescent, *, public_gradient_gap: float | None = None) -> float:
     """Return a bound on E[L(last iterate)] - min L that holds for all data (module docstring).
 
     `objective` must declare gradient_bound, smoothness, strong_convexity >= 0 (all but the first on
     the whole space) and dimension; the domain is a ball about the origin that holds a minimiser of
-    the averaged loss, and the run starts at the origin.
+    the averaged loss, and the run starts at the origin.  Of a run with public records
+    `public_gradient_gap` says how far their average gradient may be from that of the private ones,
+    anywhere in the ball.
     """
-    land = _landscape(run)
+    land = _landscape(run, public_gradient_gap)
     phases = zip(run.plan, run.gradient_noise_stds.tolist(), strict=True)
     return risk_of_steps(
-        land, [EqualSteps(p.repeat, p.step_size, noise, p.cool_down) for p, noise in phases]
+        land, [EqualSteps(p.repeat, p.step_size, s, p.cool_down, p.public) for p, s in phases]
     )
 
 
@@ -99,9 +105,9 @@ def _after_leg(
     land: Landscape, leg: Sequence[EqualSteps], square: float, trials: int
 ) -> tuple[float, float]:
     """Return the squared distance and the gap of F after steps that do not grow."""
-    if leg[0].cool_down:
+    if leg[0].cool_down or leg[0].public:
         for steps in leg:
-            square = _cooled(land, steps, square)
+            square = square_after(land, steps, square)
         return square, math.inf
     gap = _last_iterate_gap(land, leg, square, trials)
     for steps in leg:
@@ -113,32 +119,42 @@ def _after_leg(
 
 def _contracted(land: Landscape, steps: EqualSteps, square: float) -> float:
     """Return the bound c^(2K) D + d v (1 - c^(2K))/(1 - c^2) on E|x - x*|^2 after equal steps."""
-    grown = 1.0 - min(steps.size * land.low, 2.0 - steps.size * land.high)
-    return _noisy(grown, steps, square, land.dimension)
-
-
-def _cooled(land: Landscape, steps: EqualSteps, square: float) -> float:
-    """Return a bound on E|x - x*|^2 after steps towards the origin, which use no record.
-
-    Before the noise the distance is at most |c (x - x*) - (1 - c) x*|.
-    """
-    shrunk = abs(1.0 - steps.size * land.ridge) ** steps.count
-    if steps.size * land.ridge > 1.0:
-        return math.inf
-    moved = shrunk * math.sqrt(square) + (1.0 - shrunk) * land.reach
-    return moved * moved + _noisy(1.0 - steps.size * land.ridge, steps, 0.0, land.dimension)
-
-
-def _noisy(factor: float, steps: EqualSteps, square: float, dimension: int) -> float:
-    """Return c^(2K) D + d v (1 + c^2 + ... + c^(2K-2))."""
-    variance = dimension * (steps.size * steps.noise) ** 2
+    factor, added = _factor(land, steps), _added(land, steps)
     if factor == 1.0:
-        return square + steps.count * variance
+        return square + steps.count * added
     exponent = 2.0 * steps.count * math.log(factor) if factor > 0.0 else -math.inf
     if exponent > 600.0:
         return math.inf
     total = math.expm1(exponent) / (factor * factor - 1.0)
-    return math.exp(exponent) * square + variance * total
+    return math.exp(exponent) * square + added * total
+
+
+def _factor(land: Landscape, steps: EqualSteps) -> float:
+    """Return by how much a step without noise brings two points closer."""
+    low, high = (land.ridge, land.ridge) if steps.cool_down else (land.low, land.high)
+    return 1.0 - min(steps.size * low, 2.0 - steps.size * high)
+
+
+def _added(land: Landscape, steps: EqualSteps) -> float:
+    """Return what the noise of one step adds to the squared distance."""
+    return land.dimension * (steps.size * steps.noise) ** 2
+
+
+def square_after(land: Landscape, steps: EqualSteps, square: float | None = None) -> float:
+    """Return a bound on E|x - x*|^2 after steps that the minimiser x* of F does not stay at.
+
+    They begin at the origin if no square is given.  They move x* by at most b, so that D becomes
+    (c sqrt(D) + b)^2 + d v.  No closed form replaces the recursion: the projection makes the noise
+    push inwards.
+    """
+    square = land.reach**2 if square is None else square
+    gap = land.ridge * land.reach if steps.cool_down else land.public_gap
+    factor, moved, added = _factor(land, steps), steps.size * gap, _added(land, steps)
+    for _ in range(min(steps.count, MOST_TRACED)):
+        before, square = square, (factor * math.sqrt(square) + moved) ** 2 + added
+        if square in (before, math.inf):  # there it stays
+            return square
+    return square if steps.count <= MOST_TRACED else math.inf
 
 
 def _last_iterate_gap(
@@ -201,7 +217,7 @@ def _legs(steps: Iterable[EqualSteps]) -> Iterable[list[EqualSteps]]:
     """Yield maximal stretches of steps of one kind whose sizes do not grow."""
     leg: list[EqualSteps] = []
     for one in steps:
-        if leg and (one.cool_down is not leg[-1].cool_down or one.size > leg[-1].size):
+        if leg and (_kind(one) != _kind(leg[-1]) or one.size > leg[-1].size):
             yield leg
             leg = []
         leg.append(one)
@@ -209,7 +225,11 @@ def _legs(steps: Iterable[EqualSteps]) -> Iterable[list[EqualSteps]]:
         yield leg
 
 
-def _landscape(run: NoisyDescent) -> Landscape:
+def _kind(steps: EqualSteps) -> tuple[bool, bool]:
+    return steps.cool_down, steps.public
+
+
+def _landscape(run: NoisyDescent, public_gap: float | None) -> Landscape:
     """Return the public constants of a run; refuse one that lacks a constant of the bound."""
     arguments.kind("run", run, (NoisyDescent,))
     o, ball = run.objective, run.domain
@@ -223,11 +243,17 @@ def _landscape(run: NoisyDescent) -> Landscape:
         raise InvalidDescription(
             "batches must be full and the release the last iterate: no other risk is certified."
         )
-    if run.public is not None:
+    if run.public is not None and public_gap is None:
         raise InvalidDescription(
-            "public must be absent, got public records: their average has another minimiser, and "
-            "no risk is certified."
+            "public_gradient_gap must bound how far the average gradient of the public records is "
+            "from that of the others, got None; their average has another minimiser."
         )
+    if run.public is not None and run.public.objective != replace(o, ridge=0.0):
+        raise InvalidDescription(
+            "public.objective must be absent: the risk is certified where the losses of public "
+            "records obey the constants of the others."
+        )
+    gap = math.inf if public_gap is None else _GAP("public_gradient_gap", public_gap)
     if o.clipped or o.gradient_bound is None or o.smoothness is None or m is None or m < 0.0:
         raise InvalidDescription(
             "objective must declare gradient_bound, smoothness and strong_convexity >= 0, and not "
@@ -242,4 +268,5 @@ def _landscape(run: NoisyDescent) -> Landscape:
         ridge=o.ridge,
         radius=ball.radius,
         gradient_bound=o.gradient_bound,
+        public_gap=gap,
     )

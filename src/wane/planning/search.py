@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -16,7 +16,13 @@ from wane.describe.choices import adjacency_of
 from wane.describe.schedule import Phase
 from wane.errors import NoTheoremApplies, Unreachable
 from wane.planning.problem import Problem
-from wane.planning.risk import EqualSteps, Landscape, excess_risk_of, risk_of_steps
+from wane.planning.risk import (
+    EqualSteps,
+    Landscape,
+    excess_risk_of,
+    risk_of_steps,
+    square_after,
+)
 from wane.planning.rivals import (
     objective_perturbation_risk_of,
     output_perturbation_risk_of,
@@ -29,6 +35,8 @@ _MOST_LEGS = 6
 _FINALISTS = 3
 _RIDGES = 60
 _FINE = 16.0
+_LEFT = 0.1
+"""What steps on public records leave of the start, beside what is added later."""
 
 _Target = dict[str, Any]
 
@@ -81,13 +89,18 @@ def plan(
     epsilon: float | None = None,
     delta: float | None = None,
     mu: float | None = None,
+    public_records: int | None = None,
+    public_gradient_gap: float | None = None,
     most_steps: int = MOST_STEPS,
 ) -> Plan:
     """Return the run whose certified excess risk is least among the designs that wane knows.
 
     Designs: no step at all; equal steps, towards a ridge if that helps, as many and as long as
     balance what is not yet learnt and the noise; and steps that shorten linearly, once or in
-    several legs.  The noise is calibrated by every theorem.  Give `epsilon` and `delta`, or `mu`.
+    several legs.  With `public_records` steps on these go before and after the others where that
+    lowers the risk.  The noise is calibrated by every theorem.
+
+    Give `epsilon` and `delta`, or `mu`.
     The constants are those of `wane.planning.Problem`; the risk is never above `no_step_risk`.
     """
     problem = Problem(
@@ -98,6 +111,8 @@ def plan(
         records=records,
         start_distance=start_distance,
         adjacency=adjacency_of("adjacency", adjacency),
+        public_records=public_records,
+        public_gradient_gap=public_gradient_gap,
     )
     arguments.whole("most_steps", most_steps, least=1, most=10**6)
     target: _Target = {"epsilon": epsilon, "delta": delta, "mu": mu}
@@ -110,7 +125,7 @@ def _planned(problem: Problem, target: _Target, most_steps: int) -> Plan:
     level = goal.mu_of(goal.level)
     best = _best(problem, target, _drafts(problem, level, most_steps))
     nothing = problem.no_step_risk
-    risk = math.inf if best is None else excess_risk_of(best.run)
+    risk = math.inf if best is None else _risk(problem, best)
     chosen = best if risk < nothing else None
     return Plan(
         problem=problem,
@@ -134,16 +149,22 @@ def _best(problem: Problem, target: _Target, drafts: list[_Draft]) -> Certificat
     """Return the certificate of the best candidate with calibrated noise; None if there is none."""
     best: Certificate | None = None
     for draft in sorted(drafts, key=lambda d: d.risk)[:_FINALISTS]:
-        if best is not None and excess_risk_of(best.run) <= draft.risk:
+        if best is not None and _risk(problem, best) <= draft.risk:
             break
         candidate = _calibrated(problem, target, draft)
-        if best is None or (candidate and excess_risk_of(candidate.run) < excess_risk_of(best.run)):
+        if best is None or (candidate and _risk(problem, candidate) < _risk(problem, best)):
             best = candidate
-    return None if best is None else _cooled(target, best)
+    for follow in (_cooled, _public_at_the_end):
+        best = best and _followed(problem, target, best, follow)
+    return best
+
+
+def _risk(problem: Problem, certificate: Certificate) -> float:
+    return excess_risk_of(certificate.run, public_gradient_gap=problem.public_gradient_gap)
 
 
 def _calibrated(problem: Problem, target: _Target, draft: _Draft) -> Certificate | None:
-    phases = [Phase(s.count, s.size, GradientNoise(s.noise)) for s in draft.phases]
+    phases = [Phase(s.count, s.size, GradientNoise(s.noise), public=s.public) for s in draft.phases]
     try:
         return _with_least_noise(problem.run(phases, draft.ridge), target)
     except (NoTheoremApplies, Unreachable):
@@ -155,26 +176,49 @@ def _with_least_noise(run: NoisyDescent, target: _Target) -> Certificate:
     return calibrate(run, **target).certificate
 
 
-def _cooled(target: _Target, best: Certificate) -> Certificate:
-    """Return the run followed by steps that use no record, as long as these lower the risk."""
-    if not best.run.objective.ridge or best.run.schedule is not None:
-        return best
-    length = 1
+_Follow = Callable[[Problem, NoisyDescent, int], NoisyDescent | None]
+"""Returns a run with so many more steps at its end, none of which uses a private record."""
+
+
+def _followed(problem: Problem, target: _Target, best: Certificate, follow: _Follow) -> Certificate:
+    """Return the run followed by steps that use no private record, while these lower the risk."""
+    first, length = best.run, 1
     while length <= 64:
-        tried = _with_least_noise(replace(best.run, cool_down=length), target)
-        if excess_risk_of(tried.run) >= excess_risk_of(best.run):
+        longer = follow(problem, first, length)
+        tried = None if longer is None else _with_least_noise(longer, target)
+        if tried is None or _risk(problem, tried) >= _risk(problem, best):
             return best
         best, length = tried, 2 * length
     return best
 
 
+def _cooled(_: Problem, run: NoisyDescent, length: int) -> NoisyDescent | None:
+    if not run.objective.ridge or run.schedule is not None:
+        return None
+    return replace(run, cool_down=length)
+
+
+def _public_at_the_end(problem: Problem, run: NoisyDescent, length: int) -> NoisyDescent | None:
+    land = _landscape(problem, run.objective.ridge)
+    if problem.public_records is None or land.low <= 0.0 or run.cool_down:
+        return None
+    phases = list(run.plan)
+    size = 2.0 / (land.low + land.high)
+    return problem.run(
+        [*phases, Phase(length, size, phases[-1].noise, public=True)], run.objective.ridge
+    )
+
+
 def _drafts(problem: Problem, mu: float, most: int) -> list[_Draft]:
     """Return candidates with the noise of closed forms, which calibration can only lower."""
     drafts = [*_equal_steps(problem, mu, most), *_shortening(problem, mu, most)]
+    if problem.public_records is not None:  # steps on public records may not be worth their number
+        drafts += _drafts(replace(problem, public_records=None, public_gradient_gap=None), mu, most)
     return [d for d in drafts if math.isfinite(d.risk)]
 
 
 def _landscape(problem: Problem, ridge: float) -> Landscape:
+    gap = problem.public_gradient_gap
     return Landscape(
         low=problem.strong_convexity + ridge,
         high=problem.smoothness + ridge,
@@ -182,7 +226,29 @@ def _landscape(problem: Problem, ridge: float) -> Landscape:
         ridge=ridge,
         radius=problem.start_distance,
         gradient_bound=problem.gradient_bound,
+        public_gap=math.inf if gap is None else gap,
     )
+
+
+def _warm_start(
+    problem: Problem, land: Landscape, mu: float, most: int
+) -> tuple[tuple[EqualSteps, ...], float]:
+    """Return the steps on public records that come first, and how far their end may be off.
+
+    They need no noise, as nothing private was used before.  They stop where what they have left of
+    the start is little beside what they add themselves or, later, the noise does.
+    """
+    gap, factor = land.public_gap, (land.high - land.low) / (land.high + land.low)
+    if land.low <= 0.0 or not gap < land.low * land.reach:
+        return (), land.reach
+    floor = math.sqrt(problem.dimension) * problem.sensitivity / (land.low * mu)
+    wanted = _LEFT * max(gap / land.low, floor) / land.reach
+    if wanted >= 1.0 or most < 2:
+        return (), land.reach
+    count = math.log(wanted) / math.log(factor) if wanted > 0.0 and factor > 0.0 else 1.0
+    count = max(1, min(math.ceil(count), most // 2))
+    steps = EqualSteps(count, 2.0 / (land.low + land.high), 0.0, public=True)
+    return (steps,), math.sqrt(square_after(land, steps))
 
 
 def _equal_steps(problem: Problem, mu: float, most: int) -> Iterator[_Draft]:
@@ -198,7 +264,9 @@ def _at_ridge(problem: Problem, mu: float, ridge: float, most: int) -> _Draft | 
     land = _landscape(problem, ridge)
     if land.low <= 0.0:
         return None
-    start = land.reach**2
+    before, far = _warm_start(problem, land, mu, most)
+    most -= sum(steps.count for steps in before)
+    start = far**2
     floor = problem.dimension * (problem.sensitivity / (land.low * mu)) ** 2
     learnt = start / (start + floor)  # of the way to the minimiser; the rest is 1 - learnt
     longest = 2.0 * land.low / (land.low + land.high)
@@ -212,7 +280,7 @@ def _at_ridge(problem: Problem, mu: float, ridge: float, most: int) -> _Draft | 
         share = min(-math.expm1(math.log1p(-learnt) / count) if learnt < 1.0 else 1.0, longest)
     size = share / land.low
     noise = _noise_of_equal_steps(problem, mu, share, int(count))
-    steps = (EqualSteps(int(count), size, noise),)
+    steps = (*before, EqualSteps(int(count), size, noise))
     if not (size > 0.0 and math.isfinite(noise) and noise > 0.0):
         return None
     # the last iterate's theorem is not asked here: it traces every step of every candidate
@@ -233,16 +301,19 @@ def _shortening(problem: Problem, mu: float, most: int) -> Iterator[_Draft]:
         for growth in (2.0, 4.0) if count > 1 else (1.0,):
             weights = [growth**i for i in range(count)]
             shares = [mu * math.sqrt(weight / sum(weights)) for weight in weights]
-            phases = _linear_legs(problem, land, shares, max(1, most // count))
-            if phases:
+            before, far = _warm_start(problem, land, mu, most)
+            left = most - sum(steps.count for steps in before)
+            legs = _linear_legs(problem, land, shares, max(1, left // count), far)
+            if legs:
+                phases = (*before, *legs)
                 yield _Draft(phases, 0.0, risk_of_steps(land, phases, trials=1))
 
 
 def _linear_legs(
-    problem: Problem, land: Landscape, shares: list[float], most: int
+    problem: Problem, land: Landscape, shares: list[float], most: int, distance: float
 ) -> tuple[EqualSteps, ...]:
     """Return one leg for each share of mu; each starts where the bound puts the end of the last."""
-    distance, cost = land.reach, problem.sensitivity * math.sqrt(problem.dimension)
+    cost = problem.sensitivity * math.sqrt(problem.dimension)
     legs: list[EqualSteps] = []
     for share in shares:
         travel = distance * share / cost  # the sum of step sizes that balances both terms
