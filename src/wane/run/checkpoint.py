@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,7 @@ def new_checkpoint_key() -> bytes:
     return secrets.token_bytes(KEY_BYTES)
 
 
+@final
 @dataclass(frozen=True)
 class Checkpoint:
     """The file of a run's checkpoint, how often it is written, and the key that seals it.
@@ -132,11 +133,6 @@ class Keeper:
             self._name = str(self._found["name"])
             self._first = _state_in(str(self._found["first"]))
             self._set_generator(self._first)
-
-    @classmethod
-    def of(cls, checkpoint: Checkpoint | None, *args: Any, public: Sums | None) -> Self | None:
-        """Return the keeper of a run; None without a checkpoint."""
-        return None if checkpoint is None else cls(checkpoint, *args, public=public)
 
     def begin(self, start: Array) -> tuple[Array, list[Array], int, int]:
         """Return where to begin: iterate, iterates to release, steps done, steps with records.

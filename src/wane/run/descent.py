@@ -157,7 +157,7 @@ def descend(
     require_described(run, gradients, public)
     x = _start(run, gradients, start)
     generator = private_generator() if generator is None else generator
-    keeper = Keeper.of(checkpoint, run, x, gradients, generator, public=public)
+    keeper = checkpoint and Keeper(checkpoint, run, x, gradients, generator, public=public)
     choose = chooser(run, generator)
     seen = _released_steps(run)
     released: list[Array] = []
