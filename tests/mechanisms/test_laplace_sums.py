@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
@@ -167,3 +168,39 @@ def test_a_shift_beyond_the_law_and_none_at_all() -> None:
     for wrong in (-1, -2):
         with pytest.raises(InvalidDescription, match="shift"):
             LaplaceSumDP(wrong, (2,))
+
+
+@pytest.mark.parametrize("scales", [(1, 1), (1, 9), (4, 4), (3, 40)])
+def test_hardly_anything_lies_beyond_the_reach(scales: tuple[int, int]) -> None:
+    """The sum over one noise of what the other has beyond, in sixty digits; and no more is kept."""
+    mp = mpmath.mp.clone()
+    mp.dps = 60
+    first, second = (mp.exp(-1 / mp.mpf(scale)) for scale in scales)
+
+    def beyond(m: int) -> mpmath.mpf:
+        if m >= 0:
+            return second ** (m + 1) / (1 + second)
+        return 1 - second**-m / (1 + second)
+
+    def left(reach: int) -> mpmath.mpf:
+        share = (1 - first) / (1 + first)
+        width = 150 * max(scales)
+        places = range(-width, reach + width)
+        return 2 * share * sum((first ** abs(x) * beyond(reach - x) for x in places), mp.mpf(0))
+
+    reach = LaplaceSumDP(1, scales)._reach
+    assert left(reach) <= mp.exp(-69)
+    assert left(2 * reach // 3) > mp.exp(-69)
+
+
+@pytest.mark.parametrize("scales", [(2,) * 60, (1, 3) * 25])
+def test_the_reach_grows_with_the_number_of_noises(scales: tuple[int, ...]) -> None:
+    """Sums of positive numbers keep their digits however small they are."""
+    reach = LaplaceSumDP(1, scales)._reach
+    law = np.ones(1)
+    for scale in scales:
+        one = np.exp(-np.abs(np.arange(-80 * scale, 80 * scale + 1)) / scale)
+        law = np.convolve(law, one / one.sum())
+    middle = law.size // 2
+    assert 2.0 * law[middle + reach + 1 :].sum() <= math.exp(-69.0)
+    assert 2.0 * law[middle + reach // 2 :].sum() > math.exp(-69.0)
