@@ -135,7 +135,8 @@ def test_fit_writes_the_whole_release(capsys, fitted, schema):
 
 def test_fit_answers_in_one_object(capsys, data, schema, tmp_path):
     place = tmp_path / "answered"
-    status, out, _ = run(capsys, *fit_words(data, schema, place, "--json"))
+    words = ("--json", "--target", "label")
+    status, out, _ = run(capsys, *fit_words(data, schema, place, *words))
     assert status == 0
     answer = json.loads(out)
     certificate = json.loads(Path(answer["certificate"]).read_text())
@@ -289,6 +290,14 @@ def test_bad_input_spends_nothing(capsys, data, schema, bad):
     assert word in err
     assert SECRET not in err
     assert {p.name for p in tmp_path.iterdir()} <= {"data.csv", "schema.toml"}
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_a_target_that_the_schema_does_not_describe(capsys, data, schema, tmp_path):
+    words = fit_words(data, schema, tmp_path / "out", "--target", "b")
+    status, out, err = run(capsys, *words)
+    assert (status, out) == (2, "") and "'label'" in err and "'b'" in err
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,8 @@ def _register_fit(verb: Verb) -> None:
     fitting = verb("fit", fit, "fit a private linear model to a table", spec=False)
     fitting.add_argument("data", metavar="DATA", help="table, a CSV or Parquet file")
     fitting.add_argument("--schema", required=True, metavar="FILE", help="its public schema")
+    words = "the column to predict; the schema describes it, and must name the same one"
+    fitting.add_argument("--target", metavar="COLUMN", help=words)
     fitting.add_argument(
         "--model", required=True, choices=_Models(), metavar="MODEL", help="which: %(choices)s"
     )
@@ -145,6 +147,11 @@ def fit(options: Namespace) -> Result:
 
 def _fit(options: Namespace) -> Result:
     described = Schema.from_file(options.schema)
+    if options.target not in (None, described.target.name):
+        raise InvalidDescription(
+            f"--target must be the schema's, {described.target.name!r:.60}, got "
+            f"{options.target!r:.60}; describe that column as [target] in the schema."
+        )
     model = _estimator(options, described)
     from wane.learn.loading import require_loadable  # needs scikit-learn
 
