@@ -76,10 +76,10 @@ _UNIT = 2.0**-53
 _LONG_BLOCK, _SHORT_BLOCK, _MANY_CHAINS = 1024, 256, 64
 """Records of one block, which is read twice while it is in the cache; fewer for many chains."""
 _SPARSE_SHARE, _SPARSE_ROWS, _SPARSE_CHAINS = 0.3, 10**6, 8
-"""Tables with fewer non-zero entries than this share, such as encoded categories, are kept sparse.
+"""Rows with fewer non-zero entries than this share, such as encoded categories, are kept sparse.
 
-Up to so many rows, whose sum in one go still rounds harmlessly, and for few chains: for many, dense
-products are faster.
+In tables of up to so many rows, whose sum in one go still rounds harmlessly, and for few chains:
+for many, dense products are faster.
 """
 
 
@@ -167,9 +167,9 @@ class LinearChainSums(ChainSums):
         usable = link.usable(labels) & np.isfinite(made).all(axis=1)
         made[~usable] = 0.0
         labels[~usable] = 0.0
-        # one margin for both ways to add, since one record may decide which of them is taken
+        # one margin for both ways to add, since a row's own entries decide which of them it takes
         whole = len(made) <= _SPARSE_ROWS
-        sparse = whole and _is_sparse(made)
+        sparse = _sparse_rows(made) if whole else np.zeros(len(made), dtype=bool)
         rows = _shortened(made, feature_norm, whole=whole)
         if intercept > 0.0:
             constant = intercept * (1.0 - _margin(*rows.shape, whole=whole))
@@ -180,23 +180,34 @@ class LinearChainSums(ChainSums):
         )
         super().__init__(np.ascontiguousarray(rows), known.objective, (rows.shape[1], *outputs))
         self._link, self._targets = link, labels
-        self._sparse = _compressed(rows) if sparse else None
+        self._kept_sparse = sparse
+        self._sparse = _compressed(rows, sparse) if sparse.any() else None
 
     def __call__(self, parameters: Array, rows: Rows) -> Array:
-        """Return the sums; margins and gradients are matrix products over all chains."""
+        """Return the sums; margins and gradients are matrix products over all chains.
+
+        Sparse and dense products round a margin differently.  So a row's own entries decide which
+        of them it takes, and it keeps its place in either: if one record could change how the
+        margins of all others are rounded, no bound on one record's gradient would have room for it.
+        """
         k, p = len(parameters), self._single_shape[0]
         # one column for each chain and output
         columns = np.moveaxis(parameters, 1, 0).reshape(p, -1)
         with np.errstate(over="ignore"):
             everything = isinstance(rows, slice) and rows == slice(0, self.records)
             if self._sparse is not None and everything and columns.shape[1] <= _SPARSE_CHAINS:
+                done = self._kept_sparse
                 residuals = self._residuals(self._sparse @ columns, rows, k)
-                total = np.asarray((self._sparse.T @ residuals).T)
+                total = np.array((self._sparse.T @ residuals).T)
             else:
+                done = np.zeros(self.records, dtype=bool)
                 total = np.zeros((columns.shape[1], p))
-                for part in _blocks(rows, columns.shape[1]):
+            for part in _blocks(rows, columns.shape[1]):
+                if not done[part].all():
                     block = self._rows[part]
-                    total += self._residuals(block @ columns, part, k).T @ block
+                    residuals = self._residuals(block @ columns, part, k)
+                    residuals[done[part]] = 0.0
+                    total += residuals.T @ block
         return np.moveaxis(total.reshape(k, -1, p), 2, 1).reshape(parameters.shape)
 
     def _residuals(self, margins: Array, part: Rows, chains: int) -> Array:
@@ -289,14 +300,16 @@ def _margin(records: int, columns: int, *, whole: bool = False) -> float:
     return (2.5 * records * (terms + 32.0) + columns + 128.0) * _UNIT
 
 
-def _is_sparse(rows: Array) -> bool:
-    return bool(np.count_nonzero(rows) < _SPARSE_SHARE * rows.size)
+def _sparse_rows(rows: Array) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = np.count_nonzero(rows, axis=1) < _SPARSE_SHARE * rows.shape[1]
+    return found
 
 
-def _compressed(rows: Array) -> Any:
+def _compressed(rows: Array, which: NDArray[np.bool_]) -> Any:
+    """Return these of the rows, each in its place; the places of all others are empty."""
     from scipy import sparse
 
-    return sparse.csr_array(rows)
+    return sparse.csr_array(rows if which.all() else np.where(which[:, None], rows, 0.0))
 
 
 def _matrix(rows: NDArray[Any]) -> Array:
