@@ -17,6 +17,7 @@ from wane import (
     IterateNoise,
     Iterates,
     NoisyDescent,
+    Objective,
     Phase,
     Schedule,
 )
@@ -113,6 +114,21 @@ def test_the_grid_is_far_below_the_noise_and_far_above_its_bits():
         largest = float(np.max(run.plan.step_size * run.gradient_noise_stds))
         assert protecting_noise(run) == pytest.approx(largest), name
         assert 2.0**-11 * largest <= release_grid(run) <= 2.0**-10 * largest
+
+
+@pytest.mark.parametrize("batches", ["full", "poisson:100", "without-replacement:100"])
+def test_the_grid_counts_what_a_crowded_batch_does_to_earlier_noise(batches):
+    """A batch of its size shrinks distances to 3/4 or less; of three times its size it need not."""
+    run = NoisyDescent(
+        objective=Objective(gradient_bound=1.0, strong_convexity=0.0, smoothness=0.75, ridge=0.25),
+        records=ROWS,
+        batches=batches,
+        schedule=[Phase(1, 1.0, GradientNoise(1.0)), Phase(40, 1.0, GradientNoise(1e-6))],
+    )
+    fullest = 3.0 if batches.startswith("poisson") else 1.0
+    factor = max(0.75, abs(1.0 - 0.25 - 0.75 * fullest))
+    assert factor == (1.5 if fullest > 1.0 else 0.75)
+    assert protecting_noise(run) == pytest.approx(max(min(factor, 1.0) ** 40, 1e-6))
 
 
 def fitted(model, kind, table):

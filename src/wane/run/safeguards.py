@@ -23,9 +23,10 @@ and rounding looks at nothing but the release, so it is post-processing and cost
 The grid must be far above the last bits of every noise that the guarantee rests on.  The last one
 may be far too small for that: after a step of size 1e-30 an iterate still has the bits of the step
 before.  So each step's noise is followed to the release, times the largest factor by which every
-later step may shrink a distance, never more than one; the grid is 2^-FINER of the largest that is
-left.  Where a description says less of its losses the factor is one and the grid coarser, which is
-the safe side.  In a bounded set no noise counts for more than the diameter.
+later step may shrink a distance, whichever records join its batch, never more than one; the grid is
+2^-FINER of the largest that is left.  Where a description says less of its losses the factor is one
+and the grid coarser, which is the safe side.  In a bounded set no noise counts for more than the
+diameter.
 
 The released numbers have no bits below the grid, so those bits tell nothing.  Between two
 neighbours on the grid lie at least 2^(52 - FINER) numbers of the size of the noise, whose irregular
@@ -187,12 +188,11 @@ def require_resolved(run: NoisyDescent, start: Array) -> None:
 def farthest_iterate(run: NoisyDescent, start: float, size: int) -> float:
     """Return a bound on the length of every iterate and of every point before its prox."""
     bound = run.objective.gradient_bound or 0.0
-    most = run.records if isinstance(run.batches, Poisson) else run.batch_size
     diameter = float(run.domain.diameter)
     here = farthest = start
     with np.errstate(all="ignore"):
         for phase, noise_std in zip(run.plan, run.gradient_noise_stds.tolist(), strict=True):
-            pull = bound * most / run.batch_size if phase.uses_records else 0.0
+            pull = bound * _fullest(run) if phase.uses_records else 0.0
             if phase.public:
                 pull = run.on_public.objective.gradient_bound or 0.0
             push = phase.step_size * (pull + WIDEST_NOISE * noise_std * math.sqrt(size))
@@ -204,6 +204,11 @@ def farthest_iterate(run: NoisyDescent, start: float, size: int) -> float:
             farthest = max(farthest, shrink * here + push)
             here = min(here, centre + diameter)
     return farthest
+
+
+def _fullest(run: NoisyDescent) -> float:
+    """Return the most records of a batch, over the divisor: Poisson batches may hold them all."""
+    return run.records / run.batch_size if isinstance(run.batches, Poisson) else 1.0
 
 
 def _length_at_zero(run: NoisyDescent, step_size: float, size: int) -> float:
@@ -265,7 +270,8 @@ def _largest_factor(run: NoisyDescent, phase: Phase) -> float:
         m, M = losses.strong_convexity, losses.smoothness
         if m is None or M is None or m < 0.0 or losses.clipped:
             return 1.0
-        factor = max(factor, abs(1.0 - step_size * (run.objective.ridge + M)))
+        crowd = M * _fullest(run) if phase.uses_records else M
+        factor = max(factor, abs(1.0 - step_size * (run.objective.ridge + crowd)))
     return min(1.0, factor * run.domain.lipschitz(step_size))
 
 
