@@ -38,8 +38,8 @@ Underflow adds less than 1e-180 to this and is covered by m, as C and R must be 
 **Away from equal parameters.**  Theorems on hidden iterates also use that a step does not move two
 iterates apart.  The exact sum has this property; the computed one has it up to twice its distance
 from the exact one, for which `rounding` gives a proven bound.  A step that carries the error e
-shifts two runs by at most 2 e, which the theorems treat as sensitivity; for double precision e/C is
-about n d 1e-16 |W| R.
+shifts two runs by at most 2 e.  Certificates do not charge it (docs/proofs/rounding.md, section 5):
+for double precision e/C is about n d 1e-16 |W| R.
 """
 
 from __future__ import annotations
