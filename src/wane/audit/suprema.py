@@ -28,16 +28,17 @@ class Enclosure(NamedTuple):
 
 
 ROUNDING = 1e-13
-"""What the evaluation of a gradient or Hessian may lose, relative to it; witnesses give it up."""
+"""Relative error of a computed gradient or Hessian; lower ends are made smaller by it."""
 LESS = 1.0 - ROUNDING
+"""What a lower end is multiplied by, so that it refutes no constant by a rounding error."""
 CANCELLATION = 1e-10
-"""The same for quotients of differences."""
+"""Relative error of a quotient of differences."""
 LAPLACIAN_ROUNDING = 1e-12
-"""The same for traces of Hessians, relative to the entries that may have cancelled in them."""
+"""Error of a trace of a Hessian, relative to the entries that may have cancelled in it."""
 HUGE = 1e100
-"""Second derivatives beyond this are infinite."""
+"""Second derivatives beyond this count as this, so that sums of them stay finite."""
 PLACES = 1e-14
-"""What points lose inside an evaluation, relative to the width of the window."""
+"""Rounding error of a point inside an evaluation, relative to the width of the window."""
 NEAR = 10.0 ** np.arange(-6.5, -1.5, 0.5)
 """Distances of near pairs, as shares of the window's width."""
 

@@ -34,7 +34,7 @@ from wane.describe.choices import Adjacency, Batches, Poisson
 from wane.errors import InvalidDescription
 
 _ROUNDED_UP = 1.0 + 1e-9
-"""A loss may attain a bound that its constants are only known to so many digits to obey."""
+"""Constants are known to about nine digits: a loss that just attains its bound is not refused."""
 
 
 class LossForm(enum.Enum):
@@ -123,7 +123,7 @@ class Objective(Checked):
             self._keep(dissipativity=(lam, kappa))
 
     def _check_curvature(self) -> None:
-        """A gradient that changes by m |x - y| or more has no smaller Lipschitz constant."""
+        """Refuse a curvature m beyond M: gradients that change by m |x - y| are not M-Lipschitz."""
         m, M = self.strong_convexity, self.gradient_lipschitz
         if m is None or M is None or abs(m) <= M:
             return
@@ -193,15 +193,16 @@ class Objective(Checked):
         if bound is None or self.clipped or not diameter > 0.0:
             return
         limit = 2.0 * bound * _ROUNDED_UP
-        found = None
+        contradiction = None
         if m is not None and m > 0.0 and m * diameter > limit:
-            found = ("strong_convexity", 2.0 * bound / diameter, m)
+            contradiction = ("strong_convexity", 2.0 * bound / diameter, m)
         elif self.dissipativity is not None:
             lam, kappa = self.dissipativity
             if kappa * diameter - lam / diameter > limit:
-                found = ("dissipativity[1]", (2.0 * bound + lam / diameter) / diameter, kappa)
-        if found is not None:
-            name, most, value = found
+                most = (2.0 * bound + lam / diameter) / diameter
+                contradiction = ("dissipativity[1]", most, kappa)
+        if contradiction is not None:
+            name, most, value = contradiction
             raise InvalidDescription(
                 f"objective.{name} must be at most {most:g} for losses whose whole gradient is "
                 f"bounded by gradient_bound={bound:g} on a domain of diameter {diameter:g}, got "
@@ -214,12 +215,12 @@ def shared(total: float, size: int) -> float:
     """Return `total / size`, rounded up: what a bound on a sum is worth for the average."""
     if math.isinf(total):
         return total
-    made = total / size
-    return _up(made) if Fraction(made) * size < Fraction(total) else made
+    average = total / size
+    return _up(average) if Fraction(average) * size < Fraction(total) else average
 
 
 def _grown(constant: float, diameter: float, exponent: float) -> float:
-    """`constant * diameter^exponent`, rounded up; zero times infinity is zero."""
+    """Return `constant * diameter^exponent`, rounded up; zero times infinity is zero."""
     if constant == 0.0:
         return 0.0
     if exponent == 0.0:

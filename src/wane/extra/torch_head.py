@@ -124,10 +124,11 @@ class LinearHead(nn.Module):  # type: ignore[misc]
         at: Array | None = None,
         capacity: int | None = None,
     ) -> Array:
-        """Return the sum of these records' bounded gradients, each shorter by `slack`, relative.
+        """Return the sum of these records' bounded gradients, to which a step adds its noise.
 
-        At the present weights, or at others of their shape.  With a `capacity` the room for
-        rounding is that of so many records, so that it does not tell how many there are.
+        It is taken at the present weights, or `at` others of their shape; every bound is made
+        smaller by the share `slack`.  With a `capacity` the room for rounding is that of so many
+        records, so that it does not tell how many there are.
         """
         if features.ndim != 2 or features.shape[1] != self.features:
             raise InvalidDescription(
@@ -172,5 +173,5 @@ def _readable(values: torch.Tensor) -> NDArray[Any]:
             f"features and targets must be in single or double precision, got {values.dtype}; "
             "call .float() on them."
         )
-    made: NDArray[Any] = values.detach().cpu().numpy()
-    return made
+    array: NDArray[Any] = values.detach().cpu().numpy()
+    return array

@@ -68,9 +68,9 @@ def number_of(document: dict[str, Any]) -> str:
 
 
 def name_of(document: dict[str, Any]) -> str:
-    """Return what was made of which records, as far as it was said."""
-    said = document.get("particulars", {})
-    product, dataset = said.get("product", ""), said.get("dataset", "")
+    """Return what was made of which records, as far as the particulars say, to head the page."""
+    particulars = document.get("particulars", {})
+    product, dataset = particulars.get("product", ""), particulars.get("dataset", "")
     named = f"{product[:1].upper()}{product[1:]}"
     if named and dataset:
         return f"{named} from {dataset}"
@@ -132,13 +132,13 @@ def _numbers(document: dict[str, Any]) -> str:
 
 
 def _facts(document: dict[str, Any]) -> str:
-    said = document.get("particulars", {})
+    particulars = document.get("particulars", {})
     records = records_of(document)
     pairs = [
-        ("Data set", _said(said, "dataset")),
+        ("Data set", _particular(particulars, "dataset")),
         ("Records", blank("to be filled in") if records is None else f"{records:,}"),
-        ("Organisation", _said(said, "organisation")),
-        ("Responsible", _said(said, "responsible")),
+        ("Organisation", _particular(particulars, "organisation")),
+        ("Responsible", _particular(particulars, "responsible")),
     ]
     wide = [
         ("Protected unit", _unit(document)),
@@ -152,8 +152,8 @@ def _facts(document: dict[str, Any]) -> str:
     return f'<dl class="facts">{"".join(rows)}</dl>'
 
 
-def _said(said: dict[str, str], name: str) -> str:
-    return escape(said[name]) if said.get(name) else blank("to be filled in")
+def _particular(particulars: dict[str, str], name: str) -> str:
+    return escape(particulars[name]) if particulars.get(name) else blank("to be filled in")
 
 
 def _unit(document: dict[str, Any]) -> str:
@@ -196,8 +196,8 @@ def _carried_out(document: dict[str, Any]) -> str:
 
 
 def _spent(document: dict[str, Any]) -> str:
-    found = document.get("earlier_releases", {})
-    if found.get("source") == "ledger":
+    earlier = document.get("earlier_releases", {})
+    if earlier.get("source") == "ledger":
         return escape(earlier_words(document))
     return (
         "Unknown: no ledger was kept. Earlier releases from these records: "
@@ -265,7 +265,7 @@ def html_page(document: dict[str, Any]) -> str:
             "<body>",
             "<main>",
             front_page(document),
-            *(made(document) for made in annexes),
+            *(annex(document) for annex in annexes),
             "</main>",
             f"<footer>Certificate format {document['version']}, wane "
             f"{escape(document['versions']['wane'])}. Number {escape(number_of(document))} is the "
@@ -287,7 +287,7 @@ def _title(document: dict[str, Any]) -> str:
 
 
 def _style(document: dict[str, Any]) -> str:
-    """The style, with a foot on every printed page: no page can be exchanged unseen."""
+    """Return the style, with the number at the foot of every page, so that none is exchanged."""
     style = (files("wane.report") / "certificate.css").read_text(encoding="utf-8")
     number = "".join(c for c in number_of(document) if c in "0123456789abcdef-")
     return style.replace("CERTIFICATE-NUMBER", f"{heading_word(document)} {number}")

@@ -144,9 +144,9 @@ class Cells:
         ]
         null = pa.scalar(len(different.dictionary), pa.int32())
         cells = pc.fill_null(different.indices, null).to_numpy(zero_copy_only=False)
-        found, no_word = (some[cells] for some in places)
-        unknown = (no_word >= 0) | (cells == len(different.dictionary))
-        return found, (found < 0) & unknown
+        positions, positions_among_missing = (some[cells] for some in places)
+        missing = (positions_among_missing >= 0) | (cells == len(different.dictionary))
+        return positions, (positions < 0) & missing
 
     def _require_distinct(self, words: tuple[str, ...], *, synonyms: bool) -> None:
         """Refuse a column of numbers or booleans that does not tell apart what is declared.
@@ -179,7 +179,7 @@ class Cells:
 
 
 LARGEST_WHOLE = 2**53
-"""From here on whole numbers are not all doubles."""
+"""From this number on not every whole number is a double, so two of them may be read as one."""
 
 WHOLE = r"^([+-]?\d+)\.0+$"
 """A whole number that some program wrote with a point: 1.0."""
@@ -209,7 +209,7 @@ def _places(text: Any, words: tuple[str, ...], *, first: bool) -> NDArray[np.int
 
     plain = _plain_words(words)
     values = _values_of_words(words, first=first)
-    told = [
+    readings = [  # the one that counts first: as written, in plain form, as a number
         (pc.index_in(text, value_set=pa.array(words, pa.string())), range(len(words))),
         (
             pc.index_in(_plain_text(text), value_set=pa.array(list(plain), pa.string())),
@@ -218,12 +218,12 @@ def _places(text: Any, words: tuple[str, ...], *, first: bool) -> NDArray[np.int
     ]
     if values:
         numbers = pc.index_in(_values(text), value_set=pa.array(list(values), pa.float64()))
-        told.append((numbers, list(values.values())))
-    made = np.full(len(text), -1, dtype=np.int64)
-    for found, places in reversed(told):
-        at = pc.fill_null(found, -1).to_numpy(zero_copy_only=False)
-        made = np.where(at >= 0, np.array([*places, -1], dtype=np.int64)[at], made)
-    return made
+        readings.append((numbers, list(values.values())))
+    indices = np.full(len(text), -1, dtype=np.int64)
+    for matches, places in reversed(readings):
+        at = pc.fill_null(matches, -1).to_numpy(zero_copy_only=False)
+        indices = np.where(at >= 0, np.array([*places, -1], dtype=np.int64)[at], indices)
+    return indices
 
 
 def _values_of_words(words: tuple[str, ...], *, first: bool) -> dict[float, int]:

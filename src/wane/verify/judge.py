@@ -107,8 +107,9 @@ class Verification:
 def verify(document: Mapping[str, Any]) -> Verification:
     """Compute a certificate again from its description alone, and compare every number.
 
-    Claim.  A number is called verified only if interval arithmetic, in code that shares nothing
-    with what made the certificate, proves that the description leaks no more.
+    Claim.  A number is called verified only if arithmetic that carries its errors along, in code
+    that shares only the reading of descriptions with what made the certificate, proves that the
+    description leaks no more.
     """
     try:
         refused = outdated(document)

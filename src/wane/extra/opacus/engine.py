@@ -39,10 +39,10 @@ def register_hidden_state(
         raise InvalidDescription(
             f"a declaration must be of adjacency, domain or poisson_sampling, got {unknown[0]}."
         )
-    given = Declared(adjacency, domain, poisson_sampling)
+    declared = Declared(adjacency, domain, poisson_sampling)
     if adjacency is not None:
         arguments.kind("adjacency", adjacency, (Adjacency,))
-    _DECLARED[head] = given
+    _DECLARED[head] = declared
 
 
 def _declared_for(module: Any) -> Declared:
@@ -50,27 +50,28 @@ def _declared_for(module: Any) -> Declared:
 
 
 def _watching(make_private: Any) -> Any:
-    """`make_private`, after which a hidden-state accountant watches what it made."""
+    """Return a `make_private` after which a hidden-state accountant watches what it made."""
 
     @functools.wraps(make_private)
     def made_private(self: Any, *args: Any, **options: Any) -> Any:
-        made = make_private(self, *args, **options)
+        private = make_private(self, *args, **options)
         if isinstance(self.accountant, HiddenStateAccountant):
-            module = getattr(made[0], "_module", made[0])
-            sampling, given = sampling_of(made[-1]), _declared_for(module)
-            given.check_against(sampling)
-            watch = Watch(module, made[1], made[-1], sampling)
-            if len(made) == 4:
-                watch.watch_losses(made[2])
-            self.accountant.attach(watch, given)
-        return made
+            wrapped, optimizer, loader = private[0], private[1], private[-1]
+            module = getattr(wrapped, "_module", wrapped)
+            sampling, declared = sampling_of(loader), _declared_for(module)
+            declared.check_against(sampling)
+            watch = Watch(module, optimizer, loader, sampling)
+            if len(private) == 4:  # ghost clipping wraps the criterion, too
+                watch.watch_losses(private[2])
+            self.accountant.attach(watch, declared)
+        return private
 
     made_private.watches = True  # type: ignore[attr-defined]
     return made_private
 
 
 def _planning(make_private_with_epsilon: Any) -> Any:
-    """`make_private_with_epsilon`, which plans for the batches that will be drawn."""
+    """Return a `make_private_with_epsilon` that plans for the batches that will be drawn."""
 
     @functools.wraps(make_private_with_epsilon)
     def made_private(self: Any, *args: Any, **options: Any) -> Any:

@@ -28,7 +28,7 @@ def curvature(objective: Objective) -> tuple[float, float]:
 
 
 def clipping_is_harmless(objective: Objective) -> bool:
-    """Clipping keeps each record's gradient map the gradient of a function as smooth as before."""
+    """Return whether every clipped gradient is that of a function which is as smooth as before."""
     if objective.form is LossForm.GLM or objective.dimension == 1:
         return True
     m = objective.strong_convexity
@@ -36,10 +36,11 @@ def clipping_is_harmless(objective: Objective) -> bool:
 
 
 def log_step_lipschitz(run: NoisyDescent, step_size: Array, *, share: float = 1.0) -> Array:
-    """`ln L` of `x -> x - eta (batch gradient + ridge x)`, before noise and prox, rounded up.
+    """Return `ln L` of `x -> x - eta (batch gradient + ridge x)`, rounded up.
 
-    `share` is the number of records that are there over the number that are described: a record
-    that is null or absent does not bend, and one more bends more.
+    Noise and prox come after this map.  `share` is the number of records that are there over the
+    number that are described: a record that is null or absent does not bend, and one more bends
+    more.
     """
     objective = run.objective
     m, M = (share * end for end in curvature(objective))
@@ -54,7 +55,7 @@ def log_step_lipschitz(run: NoisyDescent, step_size: Array, *, share: float = 1.
 
 
 def log_gradient_lipschitz(step_size: Array, low: float, high: float) -> Array:
-    """`ln max(|1 - eta low|, |1 - eta high|)`: a gradient step with Hessian in [low, high]."""
+    """Return `ln max(|1 - eta low|, |1 - eta high|)`, of a step with Hessian in [low, high]."""
     return np.maximum(_log_abs_one_minus(step_size * low), _log_abs_one_minus(step_size * high))
 
 
@@ -80,9 +81,10 @@ def smooth_on_public(run: NoisyDescent) -> bool:
 
 
 def log_clipped_lipschitz(step_size: Array, low: float, high: float) -> Array:
-    """`ln L` of `x -> x - eta Clip(grad f(x))` for Hessian in [low, high], any clipping threshold.
+    """Return `ln L` of `x -> x - eta Clip(grad f(x))` for any clipping threshold.
 
-    With centre c0 and radius r0 of the spectrum, beta = |1 - eta c0| and rho = eta r0,
+    The Hessian of f lies in [low, high].  With centre c0 and radius r0 of the spectrum,
+    beta = |1 - eta c0| and rho = eta r0,
 
         L^2 = 1 + rho^2 / (1 - beta^2)   if beta < 1 and beta rho < 1 - beta^2,
         L   = beta + rho                 otherwise;
