@@ -241,14 +241,19 @@ def _warm_start(
     gap, factor = land.public_gap, (land.high - land.low) / (land.high + land.low)
     if land.low <= 0.0 or not gap < land.low * land.reach:
         return (), land.reach
-    floor = math.sqrt(problem.dimension) * problem.sensitivity / (land.low * mu)
-    wanted = _LEFT * max(gap / land.low, floor) / land.reach
+    noise = math.sqrt(_noise_floor(problem, land, mu))
+    wanted = _LEFT * max(gap / land.low, noise) / land.reach
     if wanted >= 1.0 or most < 2:
         return (), land.reach
     count = math.log(wanted) / math.log(factor) if wanted > 0.0 and factor > 0.0 else 1.0
     count = max(1, min(math.ceil(count), most // 2))
     steps = EqualSteps(count, 2.0 / (land.low + land.high), 0.0, public=True)
     return (steps,), math.sqrt(square_after(land, steps))
+
+
+def _noise_floor(problem: Problem, land: Landscape, mu: float) -> float:
+    """Return the squared distance that noise on the exact minimiser would have."""
+    return problem.dimension * (problem.sensitivity / (land.low * mu)) ** 2
 
 
 def _equal_steps(problem: Problem, mu: float, most: int) -> Iterator[_Draft]:
@@ -267,7 +272,7 @@ def _at_ridge(problem: Problem, mu: float, ridge: float, most: int) -> _Draft | 
     before, far = _warm_start(problem, land, mu, most)
     most -= sum(steps.count for steps in before)
     start = far**2
-    floor = problem.dimension * (problem.sensitivity / (land.low * mu)) ** 2
+    floor = _noise_floor(problem, land, mu)
     learnt = start / (start + floor)  # of the way to the minimiser; the rest is 1 - learnt
     longest = 2.0 * land.low / (land.low + land.high)
     per_step = math.log1p(-longest) if longest < 1.0 else -math.inf
@@ -297,13 +302,13 @@ def _noise_of_equal_steps(problem: Problem, mu: float, share: float, count: int)
 def _shortening(problem: Problem, mu: float, most: int) -> Iterator[_Draft]:
     """Yield steps that shorten linearly to zero, in one leg or in several."""
     land = _landscape(problem, 0.0)
+    before, far = _warm_start(problem, land, mu, most)
+    most -= sum(steps.count for steps in before)
     for count in range(1, _MOST_LEGS + 1) if land.low > 0.0 else (1,):
         for growth in (2.0, 4.0) if count > 1 else (1.0,):
             weights = [growth**i for i in range(count)]
             shares = [mu * math.sqrt(weight / sum(weights)) for weight in weights]
-            before, far = _warm_start(problem, land, mu, most)
-            left = most - sum(steps.count for steps in before)
-            legs = _linear_legs(problem, land, shares, max(1, left // count), far)
+            legs = _linear_legs(problem, land, shares, max(1, most // count), far)
             if legs:
                 phases = (*before, *legs)
                 yield _Draft(phases, 0.0, risk_of_steps(land, phases, trials=1))
